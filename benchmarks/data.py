@@ -15,15 +15,17 @@ CACHE = Path(__file__).parent / ".cache"
 
 def news() -> tuple[sp.csr_array, list[list[str]], str]:
     """Return matrix, labels and name of Reuters, prepared as in the paper; without it, of the built-in corpus."""
-    from topicsteer import corpora
+    from topicsteer.corpora import load_docstrings
     from topicsteer.text import TextVectorizer
 
     if os.environ.get("TOPICSTEER_DATA"):
-        documents = corpora.load_reuters()
+        from corpora import load_reuters
+
+        documents = load_reuters()
         documents = documents.select(i for i, text in enumerate(documents.texts) if len(text) > 250)
         name, preset = "Reuters", "paper"
     else:
-        documents = corpora.load_docstrings()
+        documents = load_docstrings()
         name, preset = "docstrings", "default"
     path = CACHE / f"{name}-{len(documents)}.npz"
     if not path.exists():

@@ -17,11 +17,12 @@ import time
 import warnings
 from pathlib import Path
 
+import corpora
 import numpy as np
 
-from topicsteer import TopicModel, corpora
-from topicsteer.analysis import document_map as maps
-from topicsteer.model.document_map import document_map
+from topicsteer import TopicModel
+from topicsteer.analysis import map_layout as maps
+from topicsteer.model.reports import document_map
 
 # Neighbours of a document that are compared.
 NEAR = 15
@@ -87,8 +88,8 @@ def quality(names):
         places, _ = maps.lay_out(maps.features(latent))
         print(f"{size}: map of the workbench, {time.process_time() - began:.0f} s: ", end="")
         print(scores(latent, places, truth), flush=True)
-        P = model.result_.all_memberships(model.supervision_.outsiders)
-        print(f"{size}: around topics: ", scores(latent, maps.around_topics(P, model.result_.positions), truth))
+        P = model.state_.judged.values
+        print(f"{size}: around topics: ", scores(latent, maps.around_topics(P, model.state_.topics.positions), truth))
 
 
 def peers(names):

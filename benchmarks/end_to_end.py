@@ -41,14 +41,18 @@ REPEATS = 3
 
 def corpus(name: str) -> tuple[list[str], list[list[str]]]:
     """Texts and labels of a corpus by its name, or of a table by its path."""
-    from topicsteer import corpora
-
     if name == "newsgroups":
-        found = corpora.load_newsgroups()
+        from corpora import load_newsgroups
+
+        found = load_newsgroups()
     elif name == "pubmed":
-        found = corpora.load_medline(check_tags=False, min_documents=100)
+        from corpora import load_medline
+
+        found = load_medline(check_tags=False, min_documents=100)
     else:
-        found = corpora.read_documents(Path(name), corpora.ReadOptions())
+        from topicsteer.corpora import ReadOptions, read_documents
+
+        found = read_documents(Path(name), ReadOptions())
     return list(found.texts), [list(own or ()) for own in found.labels or [()] * len(found)]
 
 
@@ -336,7 +340,7 @@ def large(n: int) -> None:
     size = (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 1e6
     print(f"{n:,} texts, X {size:,.0f} MB, {len(model.codebook)} known topics: {seconds:.1f} s")
     print(f"memory beyond texts and X: {(beyond - size) / size:.2f} × X")
-    print({name: round(value, 1) for name, value in model.stage_seconds_.items()})
+    print({name: round(value, 1) for name, value in model.state_.seconds.items()})
     del model
     start = time.perf_counter()
     tfidf(texts)

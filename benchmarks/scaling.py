@@ -263,7 +263,7 @@ def error(X, H):
     from topicsteer.nmf import kernels
     from topicsteer.nmf import loop as solvers
     from topicsteer.nmf.blocks import Block, Penalties
-    from topicsteer.nmf.revival import row_errors
+    from topicsteer.nmf.loop import row_errors
     from topicsteer.nmf.rules import Regularisation
 
     n, d = X.shape[0], len(H)

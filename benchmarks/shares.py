@@ -16,9 +16,9 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from corpora import load_reuters
 
 from topicsteer import TopicModel
-from topicsteer.corpora import load_reuters
 from topicsteer.model.spool import spool
 
 # Documents that keep their labels.
@@ -60,9 +60,9 @@ def measure(n):
         write(path, n)
         model, _ = timed(f"{n:,} documents: fit", lambda: TopicModel(0, threads=1).fit(str(path), memory=MEMORY))
         _, once = timed("one pass", lambda: spool(path, Path(folder) / "spool"))
-        _, shares = timed("prevalence", model.prevalence)
+        _, shares = timed("prevalence", model.findings.prevalence)
         print(f"prevalence takes {shares / once:.1f} passes", flush=True)
-        timed("prevalence by region, with the same guides", lambda: model.prevalence("region"))
+        timed("prevalence by region, with the same guides", lambda: model.findings.prevalence("region"))
 
 
 if __name__ == "__main__":

@@ -15,26 +15,25 @@ import json
 import time
 import warnings
 from datetime import datetime
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
 
 from topicsteer import TSNMF, TopicModel
-from topicsteer.corpora import load_reuters
 from topicsteer.guidance.penalties import topic_penalties
 from topicsteer.labels.forms import supervise
 from topicsteer.metrics import average_precision
-from topicsteer.model import reservoir
+from topicsteer.model import pipeline, update
 from topicsteer.nmf import loop as solvers
 from topicsteer.nmf.blocks import Block, Penalties
-from topicsteer.nmf.revival import row_errors
+from topicsteer.nmf.loop import row_errors
 from topicsteer.nmf.rules import Regularisation
 from topicsteer.text import TextVectorizer
 
 
-def reuters_by_day():
-    """Return the stories in date order, and the day of each, counted from 0."""
-    documents = load_reuters()
+def by_day(documents):
+    """Return documents in the order of their column of dates, and the day of each, counted from 0."""
     dates = [datetime.strptime(date[:11].strip(), "%d-%b-%Y").toordinal() for date in documents.columns["date"]]
     order = np.argsort(dates, kind="stable")
     return documents.select(order), np.unique(np.array(dates)[order], return_inverse=True)[1]
@@ -86,22 +85,22 @@ def texts(documents, given, day, first, keep):
         online.update(given.select(np.flatnonzero(day == d)))
     seconds.append(time.perf_counter() - began)
 
-    names = list(full.supervision_.topics)
+    names = list(full.state_.supervision.topics)
     truth = supervise(documents.labels, len(documents), topics=sorted({t for row in documents.labels for t in row}))
     has = truth.indicator().toarray() > 0
     column = [truth.topics.index(name) for name in names]
-    rows = ~full.supervision_.labelled
-    here = [list(online.supervision_.topics).index(name) for name in names]
+    rows = ~full.state_.supervision.labelled
+    here = [list(online.state_.supervision.topics).index(name) for name in names]
     precision = [
         float(np.nanmean(average_precision(has[rows][:, column], scores[rows]).topics))
-        for scores in (full.memberships_, online.memberships_[:, here])
+        for scores in (full.state_.known_memberships, online.state_.known_memberships[:, here])
     ]
 
     # The matrix has the terms of the updated model; the penalties are from the full model.
     X = sp.csr_array(online.vectorizer_.transform(documents.texts))
     labels = supervise(given.labels, len(documents), topics=names)
     d = len(names) + 10
-    penalties = topic_penalties(full.memberships_, full.guide_.covers, d, labels.permits)
+    penalties = topic_penalties(full.state_.known_memberships, full.guide_.covers, d, labels.permits)
     again = TSNMF(d, free_in_labelled=False, label_weight=None, random_state=0).fit(X, labels, penalties=penalties)
     order = [*here, *range(len(names), d)]
     errors = [
@@ -129,12 +128,14 @@ def main(arguments=None):
     parser.add_argument("--matrix", action="store_true", help="partial_fit alone")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
-    documents, day = reuters_by_day()
+    from corpora import load_reuters
+
+    documents, day = by_day(load_reuters())
     inside = np.flatnonzero(day < options.first + options.updates)
     documents, day = documents.select(inside), day[inside]
     given = documents.hide_labels(1 - options.labelled, options.seed)
     if options.sample is not None:
-        reservoir.BACKGROUND = options.sample
+        pipeline.surplus = update.surplus = partial(pipeline.surplus, most=options.sample)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if options.matrix:

@@ -28,7 +28,7 @@ import numpy as np
 import polars as pl
 
 from topicsteer.app.workbench.project import Project
-from topicsteer.corpora import Documents, load_reuters
+from topicsteer.corpora import Documents
 
 ROWS, PEOPLE, EVENTS = 100_000, 4, 2_000
 
@@ -330,6 +330,8 @@ def fill(path: Path, left: int) -> None:
 
 def refit(folder: Path) -> None:
     """Measure the time from one new label to new topics, against the first fit, on Reuters with 90 topics."""
+    from corpora import load_reuters
+
     documents = load_reuters()
     documents = documents.select(i for i, text in enumerate(documents.texts) if len(text) > 250)
     for share in (0.05, 0.2):

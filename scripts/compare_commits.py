@@ -1,122 +1,134 @@
-"""Compare the results of two versions, bit for bit: `python scripts/compare_commits.py OLD NEW [CORPUS ...]`.
+"""Compare the results of two versions: `python scripts/compare_commits.py OLD NEW [CORPUS ...]`.
 
-OLD and NEW are checkouts of the repository. Each runs in its own process, on the built-in corpus, Reuters and 20
-Newsgroups, or on the corpora named. It fits in memory, from disk and on Dask, updates, saves, loads and predicts. The
-script compares every array and every name, and exits with 1 if anything differs.
+OLD and NEW are checkouts of the repository. Each runs in processes of its own, on the built-in corpus, Reuters and 20
+Newsgroups, or on the corpora named. All numbers are compared bit for bit. Texts are compared after dates, seconds,
+versions and folders of the run are removed. The script prints every difference, and exits with 1 if there is one.
 
-The script uses only public names that both versions have.
+A value that only one version has is printed as "only old" or "only new", and is no difference: a renamed column, for
+example. A kind that fails on one side is a difference.
+
+Options
+-------
+--only KIND,KIND    Compare these kinds alone: flat, large, tree, open, names, embeddings, edits, predict, prevalence,
+                    topics, evaluate, report, session, tree-session.
+--plant             Test the script itself: NEW gets a small change in each kind, and each change must be noticed.
+--all               Print values that are the same, too.
+
+The corpora but the built-in one are read from the folder TOPICSTEER_DATA. `compare_worker.py` computes the values of
+one side, `compare_session.py` drives the workbench, and `compare_values.py` reads files and finds differences.
 """
 
+import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
-import warnings
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from compare_values import Values, compare, difference
+from compare_worker import KINDS
 
-# Corpora that are compared by default.
 CORPORA = ("built-in", "reuters", "newsgroups")
-# Share of documents with labels.
-LABELLED = 0.1
 
 
-def documents_of(name):
-    """Return texts and labels of a corpus; a seeded random tenth is labelled."""
-    from topicsteer.corpora import load_docstrings, load_newsgroups, load_reuters
-
-    corpus = {"built-in": load_docstrings, "reuters": load_reuters, "newsgroups": load_newsgroups}[name]()
-    keep = [row for row, text in enumerate(corpus.texts) if text.strip() and len(text) < 100_000]
-    draw = np.random.default_rng(0).random(len(keep)) < LABELLED
-    labels = [list(corpus.labels[row]) if drawn else [] for row, drawn in zip(keep, draw, strict=True)]
-    return [corpus.texts[row] for row in keep], labels
+def run(checkout, corpus, kinds, path, planted=False):
+    """Compute the values of one checkout in a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(checkout).resolve() / "src"), "PYTHONHASHSEED": "0"}
+    order = json.dumps([str(Path(checkout).resolve()), corpus, kinds, str(path), planted])
+    worker = Path(__file__).with_name("compare_worker.py")
+    subprocess.run([sys.executable, str(worker), order], check=True, env=environment)
+    return Values.load(path)
 
 
-def results(model, new):
-    """Return the results of a model as arrays of numbers and names."""
-    topics = model.topics
-    tables = {"memberships": model.memberships(), "weights": model.document_topics, "new": model.memberships(new)}
-    found = {name: table.drop("id").to_numpy() for name, table in tables.items()}
-    for name in ("memberships", "new"):  # later versions have further columns
-        found[name] = found[name][:, : model.result_.n_known]
-    found |= {"names": np.array(topics["topic"].to_list()), "terms": np.array(topics["terms"].to_list())}
-    found |= {"H": model.estimator_.components_, "transformed": model.transform(new)}
-    found |= {"objective": model.estimator_.objective_history_, "W": np.asarray(model.estimator_.document_topics_)}
-    found["predicted"] = np.array(["|".join(names) for names in model.predict(new)])
-    if model.guide_ is not None:
-        found["audited"] = model.audit(200)["probability"].to_numpy()
-    return found
+def compare_sides(corpus, old, new, every):
+    """Print the differences of two runs, and count the verdicts."""
+    counts = Counter()
+    for key, size, verdict in compare(old, new):
+        failed = key.endswith("/FAILED")
+        kind = "failed" if failed else " ".join(verdict.split()[:2]).rstrip(":") if verdict else "same"
+        kind = "different" if kind.startswith("DIFFERENT") else kind
+        counts[kind] += 1
+        if verdict or every or failed:
+            print(f"{corpus:10} {key}  [{size}]  {verdict or 'same'}", flush=True)
+        if failed:
+            for side, own in (("old", old), ("new", new)):
+                print(*(f"    {side}: {line}" for line in own.lines.get(key, [])), sep="\n")
+    return counts
 
 
-def work(name, path):
-    """Write all results on one corpus to a file of arrays."""
-    import polars as pl
-
-    from topicsteer import TopicModel
-
-    warnings.simplefilter("ignore")
-    texts, labels = documents_of(name)
-    known, late, new = slice(0, int(0.9 * len(texts))), slice(int(0.9 * len(texts)), len(texts)), texts[-200:]
-    found = {}
-
-    def keep(kind, model):
-        found.update({f"{kind}/{key}": value for key, value in results(model, new).items()})
-
-    model = TopicModel().fit(texts[known], labels[known])
-    keep("memory", model)
-    found["memory/suggested"] = np.array(model.suggest(20)["id"].to_list())
-    keep("after", TopicModel().fit(texts[known], labels[known], after=model))
-    with tempfile.TemporaryDirectory() as folder:
-        model.save(folder)
-        loaded = TopicModel.load(folder)
-        keep("loaded", loaded)
-        keep("updated", loaded.update(texts[late], labels[late]))
-    keep("plain", TopicModel(5, guidance=None, complete=False).fit(texts[known], labels[known]))
-    with tempfile.TemporaryDirectory() as folder:
-        table = Path(folder) / "texts.csv"
-        joined = ["|".join(map(str, names)) for names in labels[known]]
-        pl.DataFrame({"id": range(len(joined)), "text": texts[known], "labels": joined}).write_csv(table)
-        keep("disk", TopicModel().fit(table, "labels", id="id", text="text", memory=1 << 20, folder=f"{folder}/work"))
-        from distributed import Client, LocalCluster
-
-        local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-        with LocalCluster(**local) as cluster, Client(cluster) as client:
-            keep("dask", TopicModel().fit(texts[known], labels[known], folder=f"{folder}/dask", client=client))
-    np.savez(path, **found)
+def test_plants(corpus, kinds, old, new):
+    """Print whether the planted change of each kind, export and value is noticed; return the number of misses."""
+    found, missed = {}, 0
+    for key, _, verdict in compare(old, new):
+        # Each model, each file of a command and each export counts by itself.
+        name = "/".join(re.split(r"[:.\[]", part)[0] for part in key.split("/")[:2])
+        found[name] = found.get(name, False) or verdict.startswith("DIFFERENT")
+    for kind in kinds:
+        own = {name: noticed for name, noticed in found.items() if name.startswith(f"{kind}/")}
+        # The pages of a session need not all show the change.
+        due = [name for name in own if not kind.endswith("session") or "/export " in name]
+        lost = [name for name in due if not own[name]]
+        failed = f"{kind}/FAILED" in own
+        print(f"{corpus:10} {kind}: {'FAILED' if failed else 'NOT NOTICED' if lost or not due else 'noticed'}", *lost)
+        for side in (old, new):
+            print(*(f"    {line}" for line in side.lines.get(f"{kind}/FAILED", [])), sep="\n", end="\n" * failed)
+        missed += failed or bool(lost) or not due
+    values = {**old.arrays, **old.lines}
+    for key, value in values.items():
+        if len(value) and not difference(value, flipped(value)):
+            missed += 1
+            print(f"{corpus:10} {key}: a change of one bit is NOT NOTICED")
+    print(f"{corpus:10} one bit or letter in each of {len(values):,} values: checked")
+    return missed
 
 
-def main(old, new, *names):
+def flipped(value):
+    """Return a value with one other bit, or one more letter."""
+    if isinstance(value, list):
+        return [*value[:-1], value[-1] + "x"]
+    changed = np.frombuffer(value.tobytes(), dtype=np.uint8).copy()
+    if changed.size:
+        changed[-value.dtype.itemsize] ^= 1
+    return np.frombuffer(changed.tobytes(), dtype=value.dtype).reshape(value.shape)
+
+
+def main():
     """Run both checkouts on some corpora, compare their results, and return the exit code."""
-    different = 0
-    for checkout in (old, new):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("old")
+    parser.add_argument("new")
+    parser.add_argument("corpora", nargs="*", metavar="CORPUS", help=", ".join(CORPORA))
+    parser.add_argument("--only", default=",".join(KINDS), help="kinds, separated by commas")
+    parser.add_argument("--plant", action="store_true", help="test the script itself")
+    parser.add_argument("--all", action="store_true", help="print values that are the same, too")
+    given = parser.parse_args()
+    kinds = given.only.split(",")
+    if unknown := {*kinds} - {*KINDS} | {*given.corpora} - {*CORPORA}:
+        parser.error(f"unknown: {', '.join(sorted(unknown))}")
+    for checkout in (given.old, given.new):
         if not (Path(checkout) / "src" / "topicsteer").is_dir():  # else both would be the installed version
-            sys.exit(f"{checkout} is not a checkout: pass a folder, such as one made by `git worktree add`.")
+            parser.error(f"{checkout} is not a checkout: pass a folder, such as one made by `git worktree add`.")
+    total, missed = Counter(), 0
     with tempfile.TemporaryDirectory() as folder:
-        for name in names or CORPORA:
-            answers = []
-            for side, checkout in (("old", old), ("new", new)):
-                path = Path(folder) / f"{side}.npz"
-                environment = {**os.environ, "PYTHONPATH": str(Path(checkout) / "src")}
-                order = json.dumps([name, str(path)])
-                subprocess.run([sys.executable, __file__, "--work", order], check=True, env=environment)
-                with np.load(path, allow_pickle=False) as arrays:
-                    answers.append({key: arrays[key] for key in arrays.files})
-            before, after = answers
-            for key in sorted({*before, *after}):
-                a, b = before.get(key), after.get(key)
-                missing = a is None or b is None
-                same = not missing and a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
-                different += not same
-                size = "missing" if missing else f"{'×'.join(map(str, b.shape))} {b.dtype}"
-                print(f"{name:12} {key:24} {size:24} {'same' if same else 'DIFFERENT'}", flush=True)
-    print(f"{different} arrays differ" if different else "All arrays are the same, bit for bit.")
-    return 1 if different else 0
+        for corpus in given.corpora or (CORPORA[:1] if given.plant else CORPORA):
+            old = run(given.old, corpus, kinds, Path(folder) / "old")
+            new = run(given.new, corpus, kinds, Path(folder) / "new", planted=given.plant)
+            if given.plant:
+                missed += test_plants(corpus, kinds, old, new)
+            else:
+                total += compare_sides(corpus, old, new, given.all)
+    if given.plant:
+        print(f"{missed} planted changes were not noticed." if missed else "Every planted change was noticed.")
+        return 1 if missed else 0
+    print(", ".join(f"{number:,} {kind}" for kind, number in total.most_common()))
+    bad = total["different"] + total["failed"]
+    print(f"{bad:,} values differ." if bad else "All values that both versions have are the same, bit for bit.")
+    return 1 if bad else 0
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--work":
-        work(*json.loads(sys.argv[2]))
-    else:
-        sys.exit(main(*sys.argv[1:]))
+    sys.exit(main())

@@ -3,7 +3,7 @@
 import numpy as np
 
 from topicsteer import TopicModel
-from topicsteer.analysis.document_map import can_lay_out, lay_out
+from topicsteer.analysis.map_layout import can_lay_out, lay_out
 from topicsteer.nmf import kernels
 from topicsteer.text import TextVectorizer
 

@@ -1,13 +1,19 @@
 """A browser and a workbench for tests of pages; modules that use them skip without a browser."""
 
+import queue
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
+
+from topicsteer.app.web.routes import Server
+from topicsteer.app.workbench.workbench import Workbench
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 # A request with the secret of the page.
@@ -15,11 +21,10 @@ SEND = """(body) => fetch('/api/act', {
     method: 'POST', body: JSON.stringify(body), headers: {'x-topicsteer': localStorage.getItem('topicsteer-secret')}
 })"""
 SECONDS = 60_000  # a busy machine takes long to fit
-# Marks of a module with browser tests. A test may fail once: page, server and fit run at their own pace.
+# Marks of a module with browser tests.
 MARKS = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no browser: install Debian's chromium"),
-    pytest.mark.flaky(reruns=1),
 ]
 
 
@@ -35,29 +40,50 @@ def launched():
 
 
 class Address(str):
-    """The address of a running workbench; each serves once, and the next one is printed then."""
+    """The address of a running workbench; each serves once, and then comes the next one."""
 
-    def __new__(cls, text, process):
+    def __new__(cls, text, later):
         made = super().__new__(cls, text)
-        made.process = process
+        made.next = later
         return made
-
-    def next(self):
-        for line in self.process.stderr:
-            if found := re.search(r"another browser: (http\S+)", line):
-                return found[1]
-        raise AssertionError("no further address")
 
 
 @contextmanager
-def running(*arguments):
-    """Start a workbench and yield its address, which it prints on a line of its own."""
+def running(path, *arguments):
+    """Start a workbench and yield its address: a project in this process, a table by the command."""
+    with (
+        in_thread(path) if Path(path).suffix == ".steer" and not arguments else by_command(path, *arguments) as address
+    ):
+        yield address
+
+
+@contextmanager
+def in_thread(path):
+    workbench, addresses = Workbench(path), queue.Queue()
+    server = Server(workbench, "127.0.0.1", 0, None, lambda address, look: addresses.put(address), addresses.put)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        yield Address(addresses.get(timeout=60), lambda: addresses.get(timeout=60))
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        workbench.close()
+
+
+@contextmanager
+def by_command(*arguments):
+    """The address is on a line of its own."""
     command = [sys.executable, "-m", "topicsteer", "label", *map(str, arguments), "--no-browser", "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def later():
+        return next(found[1] for line in process.stderr if (found := re.search(r"another browser: (http\S+)", line)))
+
     try:
         address = process.stdout.readline().strip()
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{20,}", address), process.stderr.read()
-        yield Address(address, process)
+        yield Address(address, later)
     finally:
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=30)

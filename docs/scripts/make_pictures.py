@@ -24,10 +24,10 @@ from rich._export_format import CONSOLE_SVG_FORMAT
 from sklearn.metrics import average_precision_score
 
 from topicsteer import TSNMF
-from topicsteer.analysis.baselines import logistic_regression, nearest_centroid
+from topicsteer.analysis.evaluation import logistic_regression, nearest_centroid
 from topicsteer.analysis.topics import proportions
 from topicsteer.backends import as_rows
-from topicsteer.corpora import Documents, load_docstrings
+from topicsteer.corpora import Documents, example_table, load_docstrings
 from topicsteer.guidance.keywords import topic_texts
 from topicsteer.guidance.train import train_guide
 from topicsteer.labels.codebook import Codebook
@@ -51,7 +51,7 @@ TEXTS = [
 WIDTH = 100
 BROWSER = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
 LABELS = ["tea", "coffee", None, None, None, None, None]
-# Areas above the areas of the tutorial, for the picture of a tree.
+# Areas above the seven areas, for the picture of a tree.
 PARENTS = dict.fromkeys(("images", "signals", "statistics", "clustering"), "data") | dict.fromkeys(
     ("linear algebra", "optimisation", "sparse matrices"), "numbers"
 )
@@ -59,8 +59,8 @@ PARENTS = dict.fromkeys(("images", "signals", "statistics", "clustering"), "data
 SHOWN = "statistics.correlation"
 
 
-def tutorial_documents() -> Documents:
-    """Return the documents of the tutorial, with all their labels."""
+def seven_areas() -> Documents:
+    """Return the docstrings of seven areas, with all their labels."""
     everything = load_docstrings()
     return everything.select(i for i, names in enumerate(everything.labels) if AREAS.issuperset(names))
 
@@ -175,7 +175,7 @@ def _workbench(documents: Documents, **options: Any) -> Iterator[Any]:
 
 
 def screens(documents: Documents) -> None:
-    """Take screenshots of the workbench on the documents of the tutorial."""
+    """Take screenshots of the workbench on the docstrings."""
     with _workbench(documents.hide_labels(0.96)) as page:
         _refit(page)
         page.evaluate(f"location.hash = 'label/{documents.ids.index(SHOWN)}'")
@@ -200,7 +200,7 @@ def screens(documents: Documents) -> None:
 
 
 def tree_screen(documents: Documents) -> None:
-    """Take a screenshot of the label pane of a topic tree, with the areas of the tutorial below two others."""
+    """Take a screenshot of the label pane of a topic tree, with the seven areas below two others."""
     paths = [[f"{PARENTS[name]}/{name}" for name in names] for names in documents.hide_labels(0.9).labels]
     with _workbench(replace(documents, labels=paths), path_separator="/") as page:
         _refit(page)
@@ -239,24 +239,19 @@ def _animate(screenshots: list[bytes], name: str) -> None:
     small[0].save(PICTURES / name, save_all=True, append_images=small[1:], duration=1800, loop=0, optimize=True)
 
 
-def terminal(documents: Documents) -> None:
-    """Draw three commands in a terminal, and take a screenshot of the report that they write."""
-    import polars as pl
+def terminal() -> None:
+    """Draw three commands of the tutorial in a terminal, and take a screenshot of the report that they write."""
     from rich.console import Console
     from rich.text import Text
 
-    known = documents.hide_labels(0.95)
-    labels = ["; ".join(names) for names in known.labels]
-    text = "minimise a scalar function with bounds and a given Jacobian"
     commands = [
-        ["fit", "functions.csv", "--free", "auto"],
-        ["explain", "model", text],
-        ["report", "model", "functions.csv", "--out", "report.html"],
+        ["fit", "messages.csv", "--free", "3"],
+        ["explain", "model", "The courier left my parcel at the wrong house."],
+        ["report", "model", "messages.csv", "--out", "report.html"],
     ]
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
     with tempfile.TemporaryDirectory() as folder:
-        table = pl.DataFrame({"id": known.ids, "text": known.texts, "labels": labels})
-        table.write_csv(Path(folder) / "functions.csv")
+        example_table(Path(folder) / "messages.csv")
         for words in commands:
             console.print(
                 f"[green]$[/green] topicsteer {' '.join(w if ' ' not in w else repr(w) for w in words)}",
@@ -314,7 +309,7 @@ def main() -> None:
     """Write all pictures: reproducible figures as SVG, and screenshots."""
     mpl.rcParams.update({"svg.hashsalt": "topicsteer", "font.size": 10, "savefig.facecolor": "white"})
     PICTURES.mkdir(exist_ok=True)
-    documents = tutorial_documents()
+    documents = seven_areas()
     pictures = {
         "factors": factors(),
         "objective": objective(documents),
@@ -322,7 +317,7 @@ def main() -> None:
     }
     for name, figure in pictures.items():
         figure.savefig(PICTURES / f"{name}.svg", metadata={"Date": None})
-    terminal(documents)
+    terminal()
     screens(documents)
     tree_screen(documents)
 

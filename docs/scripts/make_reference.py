@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,9 @@ from typing import Any, get_args, get_type_hints
 import typer
 
 from topicsteer import TopicModel
-from topicsteer.app.workbench.settings import DEFAULTS
+from topicsteer.app.workbench.project import ProjectSettings
 from topicsteer.cli import app
-from topicsteer.cli.fit import fit
+from topicsteer.cli.fit_commands import fit
 from topicsteer.model.settings import DEFAULT_FREE
 
 FOLDER = Path(__file__).parents[1] / "reference"
@@ -55,7 +56,12 @@ program.
 
 Results go to standard output, everything else to standard error. A failed command prints
 one sentence and ends with an [exit code](exit-codes.md); `--debug` adds the traceback.
+
+## Options of several commands
+
 """
+# An option of at least this many commands stands in the first table, and in the others by its name alone.
+SEVERAL = 3
 
 
 # Defaults of settings for which None stands for a value, and shows that the user did not choose one.
@@ -79,8 +85,12 @@ class Parameter:
 
 
 def reference() -> str:
-    """Return the page of commands."""
-    return HEAD + "".join(section(words, function) for words, function in commands(app, "topicsteer"))
+    """Return the page of commands, with the options of several commands in one table."""
+    found = list(commands(app, "topicsteer"))
+    counts = Counter(row(option) for _, function in found for option in options(function))
+    shared = {line: None for _, function in found for line in map(row, options(function)) if counts[line] >= SEVERAL}
+    table = "\n".join(["| | meaning | default |", "|---|---|---|", *shared])
+    return HEAD + f"{table}\n" + "".join(section(words, function, set(shared)) for words, function in found)
 
 
 def settings() -> str:
@@ -94,12 +104,12 @@ def settings() -> str:
         default = MEANING_OF_NONE.get(name, python[name].default)
         others = [] if option is None else [MEANING_OF_NONE.get(name, command[option].default)]
         others = [not other if option == "incomplete" else other for other in others]
-        others += [] if setting is None else [DEFAULTS[setting]]
+        others += [] if setting is None else [getattr(ProjectSettings(), setting.replace(" ", "_"))]
         if any(str(other) != str(default) for other in others):
             raise ValueError(f"{name}: the default is {default} in TopicModel, and {others} elsewhere")
         page = setting or ("on the topic" if name in ON_THE_TOPIC else "")
-        dashed = f"`--{option}`" if option else ""
-        rows.append(f"| {description} | `{name}` | {dashed} | {page} | `{default!r}` |\n")
+        dashes = f"`--{option.replace('_', '-')}`" if option else ""
+        rows.append(f"| {description} | `{name}` | {dashes} | {page} | `{default!r}` |\n")
     return SETTINGS_HEAD + "".join(rows)
 
 
@@ -113,16 +123,31 @@ def commands(group: typer.Typer, words: str) -> Iterator[tuple[str, Callable[...
             yield from commands(inner.typer_instance, f"{words} {inner.name}")
 
 
-def section(words: str, function: Callable[..., Any]) -> str:
-    """Return the section of one command: its description, usage, arguments and options."""
-    found = list(parameters(function))
-    arguments = [p for p in found if p.is_argument]
-    options = [p for p in found if not p.is_argument]
-    call = " ".join([words, *map(place, arguments), *(["[OPTIONS]"] if options else [])])
-    rows = [f"| `{p.name.upper()}` | {cell(p.info.help or '')} | |" for p in arguments]
-    rows += [f"| {spelling(p)} | {cell(p.info.help or '')} | {default(p)} |" for p in options]
+def section(words: str, function: Callable[..., Any], shared: set[str]) -> str:
+    """Return the section of one command: description, usage, arguments, own options, and names of shared ones."""
+    arguments = [parameter for parameter in parameters(function) if parameter.is_argument]
+    call = " ".join([words, *map(place, arguments), "[OPTIONS]"])
+    rows = [f"| `{argument.name.upper()}` | {cell(argument.info.help or '')} | |" for argument in arguments]
+    rows += [line for line in map(row, options(function)) if line not in shared]
     table = "\n".join(["| | meaning | default |", "|---|---|---|", *rows])
-    return f"\n## {words}\n\n{inspect.getdoc(function)}\n\n```text\n{call}\n```\n\n{table}\n"
+    common = ", ".join(f"`{dashed(option)}`" for option in options(function) if row(option) in shared)
+    last = f"\nShared options: {common}.\n" if common else ""
+    return f"\n## {words}\n\n{inspect.getdoc(function)}\n\n```text\n{call}\n```\n\n{table}\n{last}"
+
+
+def options(function: Callable[..., Any]) -> list[Parameter]:
+    """Return the options of a command."""
+    return [parameter for parameter in parameters(function) if not parameter.is_argument]
+
+
+def row(option: Parameter) -> str:
+    """Return the row of an option in a table."""
+    return f"| {spelling(option)} | {cell(option.info.help or '')} | {default(option)} |"
+
+
+def dashed(option: Parameter) -> str:
+    """Return the first name of an option."""
+    return (names(option) or [f"--{option.name.replace('_', '-')}"])[0]
 
 
 def parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
@@ -150,13 +175,13 @@ def names(option: Parameter) -> list[str]:
 
 def spelling(option: Parameter) -> str:
     """Return the names of an option with the type of its value."""
-    dashed = option.name.replace("_", "-")
-    own = [f"--{dashed}", f"--no-{dashed}"] if option.kind is bool else [f"--{dashed}"]
+    plain = option.name.replace("_", "-")
+    own = [f"--{plain}", f"--no-{plain}"] if option.kind is bool else [f"--{plain}"]
     shown = ", ".join(f"`{name}`" for name in names(option) or own)
     if option.kind is bool:
         return shown
     words = {int: "number", float: "number", Path: "path", str: "text", list[str]: "text, may be repeated"}
-    return f"{shown} *{words.get(option.kind) or ' or '.join(choice.value for choice in option.kind)}*"
+    return f"{shown} *{words.get(option.kind) or ' or '.join(get_args(option.kind))}*"
 
 
 def default(option: Parameter) -> str:

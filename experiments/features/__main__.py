@@ -58,7 +58,9 @@ def topicsteer(texts: list[str], labels: Labels, seed: int) -> Fitted:
         model.save(path / "model")
         return lambda new: shares(TopicModel.load(path / "model").transform(new))
 
-    return Fitted(shares(model.result_.W), list(model.result_.names), lambda new: shares(model.transform(new)), save)
+    return Fitted(
+        shares(model.state_.topics.W), list(model.state_.topics.names), lambda new: shares(model.transform(new)), save
+    )
 
 
 def scikit_learn(texts: list[str], labels: Labels, seed: int) -> Fitted:

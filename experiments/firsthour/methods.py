@@ -178,7 +178,9 @@ def half_of_the_names(name: str, words: str, labels: int, seed: int) -> dict[str
     model = TopicModel(len(world.hidden), topics=names, keywords=keywords, world="open", random_state=seed, threads=1)
     table = values(model.fit(documents(name), said(world, names)).memberships())
     belongs, free = table[:, : len(names)], table[:, len(names) : -1]
-    found = Found(belongs, free, given(model.decide(table), names), belongs, table[:, -1])
+    found = Found(
+        belongs, free, given(model.state_.judge(table).decisions(model.state_.names), names), belongs, table[:, -1]
+    )
     start = Start(corpus, texts(name, KEYWORDS[words]), world.rows)
     ranked = precision_on(
         world.unlabelled, corpus.truth[:, world.known].toarray() > 0, cosine(start, 0)[:, world.known]

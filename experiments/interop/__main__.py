@@ -16,7 +16,7 @@ from pathlib import Path
 
 from experiments.shared import internals
 from topicsteer import TopicModel
-from topicsteer.corpora import Documents, load_docstrings, read_labels, read_table
+from topicsteer.corpora import Documents, read_labels, read_table
 
 # Folder of the scripts that run in other environments.
 HERE = Path(__file__).parent
@@ -40,54 +40,13 @@ EXPORTS = (
 )
 
 
-def three_areas():
-    corpus = load_docstrings()
-    areas = ["images", "email", "clustering"]
-    corpus = corpus.select(i for i, names in enumerate(corpus.labels) if names in [[area] for area in areas])
-    return TopicModel(free_topics=2, topics=areas).fit(corpus.hide_labels(0.8, seed=0)), corpus
-
-
 def same(source, **options):
     """Check that a source gives the documents, labels and topics of the plain rows."""
     model = TopicModel(free_topics=0).fit(source, **options)
-    assert model.result_.names == NAMES, model.result_.names
-    assert model.supervision_.labelled.sum() == 12
+    assert model.state_.topics.names == NAMES, model.state_.topics.names
+    assert model.state_.supervision.labelled.sum() == 12
     assert model.predict(["roast coffee"]) == [["coffee"]]
     return model
-
-
-def check_pyldavis(folder):
-    import pyLDAvis
-
-    model, _ = three_areas()
-    prepared = model.to_pyldavis()
-    assert prepared.topic_order == [1, 2, 3, 4, 5]
-    for number, name in enumerate(model.result_.names, 1):  # topics have the order of model.topics
-        best = set(prepared.sorted_terms(number, _lambda=0.6).Term[:30])
-        assert best & set(model.top_terms(name, 5)), name
-    pyLDAvis.save_html(prepared, str(folder / "page.html"))
-    assert "ldavis" in (folder / "page.html").read_text()
-
-
-def check_topicwizard(folder):
-    import numpy as np
-    from topicwizard import figures
-
-    model, corpus = three_areas()
-    data = model.prepare_topic_data()
-    areas = np.array([names[0] for names in corpus.labels])  # pandas 3 refuses the documented list
-    drawn = [
-        figures.topic_map(data),
-        figures.group_topic_barcharts(data, areas),
-        figures.document_topic_timeline(data, corpus.texts[0]),
-        figures.word_map(data),
-    ]
-    for figure in drawn:
-        assert all(name in figure.to_json() for name in ("images", "email", "clustering"))
-    for draw in (figures.topic_barcharts, figures.document_map):
-        draw(data).to_json()
-    figures.document_topic_distribution(data, corpus.texts[:2]).to_json()
-    figures.word_association_barchart(data, ["image"]).to_json()
 
 
 def check_datasets(folder):
@@ -103,7 +62,7 @@ def check_datasets(folder):
         hf.Dataset.from_generator(lambda: iter(ROWS), cache_dir=str(folder)),
         hf.IterableDataset.from_generator(lambda: iter(ROWS)),
     ):
-        assert same(source).result_.ids[:2] == ["d0", "d1"]
+        assert same(source).state_.topics.ids[:2] == ["d0", "d1"]
     classes = hf.ClassLabel(names=["tea", "coffee", "milk"])
     numbers = [0, -1, 1, -1, 2, -1] * 4
     for labels, kind in ((numbers, classes), ([[n] if n >= 0 else [] for n in numbers], hf.Sequence(classes))):
@@ -121,10 +80,10 @@ def check_pandas(folder):
     kinds = ["object", "category", "string[pyarrow]", "string[python]", pd.ArrowDtype(pa.string())]
     for table in (frame, frame.convert_dtypes(dtype_backend="pyarrow"), *(frame.astype(kind) for kind in kinds)):
         model = same(table)
-        for out in (model.topics, model.memberships(), model.guidance_report(), model.top_documents("tea")):
+        for out in (model.topics, model.memberships(), model.labels.effects(), model.top_documents("tea")):
             assert isinstance(out, pd.DataFrame)
         assert model.memberships()["id"].tolist() == frame["id"].tolist()
-    assert same(frame.set_index("id")).result_.ids[0] == "d0"
+    assert same(frame.set_index("id")).state_.topics.ids[0] == "d0"
     same(frame["text"], labels=frame["label"])
     lists = pd.Series([[name] if name else [] for name in LABELS * 4], dtype=pd.ArrowDtype(pa.list_(pa.string())))
     same(frame.assign(label=lists))
@@ -145,15 +104,16 @@ def exported(folder, topics, *kinds):
     """Exports of the workbench: one document has two labels, one was labelled by two people."""
     path = folder / f"{len(topics)}.steer"
     Workbench = internals.workbench()
+    actions = internals.workbench_actions()
     Workbench.make(path, Documents(["a", "=b", 3], DRINKS))
     workbench = Workbench(path)
     try:
         for name, parent, rows in topics:
-            workbench.session.new_topic("ann", name=name, parent=parent, documents=rows)
+            actions.apply(workbench.session, "ann", actions.NewTopic(name=name, parent=parent, documents=rows))
         tea = [name for name, *_ in topics].index("tea") + 1
-        workbench.session.label("bob", documents=[0], key=tea, state="permitted")
+        actions.apply(workbench.session, "bob", actions.Label(documents=[0], key=tea, state="permitted"))
         if topics is TREE:
-            workbench.session.label("ann", documents=[2], key=1, state="rest")
+            actions.apply(workbench.session, "ann", actions.Label(documents=[2], key=1, state="rest"))
         return [workbench.exporter.export(kind) for kind in kinds]
     finally:
         workbench.close()
@@ -205,8 +165,7 @@ def version_of(package):
     if python.exists():
         code = f"from importlib.metadata import version; print(version({package!r}))"
         return subprocess.run([python, "-c", code], capture_output=True, text=True).stdout.strip() or None
-    module = {"topic-wizard": "topicwizard"}.get(package, package)
-    return version(package) if importlib.util.find_spec(module) else None
+    return version(package) if importlib.util.find_spec(package) else None
 
 
 # Checks by package.
@@ -214,8 +173,6 @@ CHECKS = {
     "pandas": check_pandas,
     "polars": check_polars,
     "datasets": check_datasets,
-    "pyLDAvis": check_pyldavis,
-    "topic-wizard": check_topicwizard,
     "label-studio": check_label_studio,
     "doccano": check_doccano,
 }

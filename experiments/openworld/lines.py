@@ -25,7 +25,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from experiments.openworld.measures import judge_decisions
-from experiments.openworld.ours import given, texts, values
+from experiments.openworld.ours import given, texts
 from experiments.openworld.page import LABELS, TITLES
 from experiments.openworld.worlds import World, draw, draw_by_topic
 from experiments.shared import internals
@@ -89,12 +89,12 @@ def eight(line: Line) -> dict[str, Any]:
     world, lists = draw_some(load(line.corpus, "openworld"), line.budget, line.outsiders, line.seed)
     new: dict[str, Any] = {"topics": world.names, "threads": 1}
     model = TopicModel(len(world.hidden), **new).fit(texts(line.corpus), lists)
-    known, decided = world.truth(world.known), given(model.decide(values(model.memberships())), world.names)
+    known, decided = world.truth(world.known), given(model.state_.judged.decisions(model.state_.names), world.names)
     found: dict[str, Any] = judge_decisions(known, decided[world.unlabelled]) | {"open": model.state_.believes_open}
     both = (known & decided[world.unlabelled]).sum()
     found |= {"all recall": float(both / known.sum())}
     if line.outsiders:
-        claimed = TopicModel(len(world.hidden), **new).evaluate(texts(line.corpus), lists, curve=False).corpus
+        claimed = TopicModel(len(world.hidden), **new).evaluate(texts(line.corpus), lists).corpus
         if claimed is not None:
             found |= {"claimed precision": claimed.precision.item(), "claimed recall": claimed.recall.item()}
     return found
@@ -123,7 +123,7 @@ def recall(line: Line) -> dict[str, Any]:
     for name, kind in (("recall", "open" if world.declared else None), ("recall if closed", "closed")):
         model = TopicModel(len(world.hidden), topics=world.names, world=kind, threads=1)
         model.fit(texts(line.corpus), world.lists())
-        decided = given(model.decide(values(model.memberships())), world.names)
+        decided = given(model.state_.judged.decisions(model.state_.names), world.names)
         found[name] = judge_decisions(known, decided[world.unlabelled])["recall"]
     return found | {"recall lost": found["recall if closed"] - found["recall"]}
 

@@ -19,7 +19,13 @@ def memberships(world: World, columns: int, seed: int) -> Found:
     table = values(model.memberships())
     known = len(world.known)
     belongs, free = table[:, :known], table[:, known:-1]  # small free topics are left out, so there may be fewer
-    return Found(belongs, free, given(model.decide(table), world.names), belongs, table[:, -1])
+    return Found(
+        belongs,
+        free,
+        given(model.state_.judge(table).decisions(model.state_.names), world.names),
+        belongs,
+        table[:, -1],
+    )
 
 
 def weights(world: World, columns: int, seed: int) -> Found:

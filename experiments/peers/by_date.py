@@ -19,9 +19,10 @@ from sklearn.datasets._twenty_newsgroups import (
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
+from experiments.corpora import load_newsgroups
 from experiments.shared.terminal import note, table
 from topicsteer import TopicModel
-from topicsteer.corpora import Documents, ReadError, load_newsgroups
+from topicsteer.corpora import Documents, ReadError
 
 # The page.
 HERE = Path(__file__).parent

@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from experiments import corpora
+from experiments.corpora import find_corpus, where_to_get
 from experiments.shared.internals import Supervision, supervise
 from experiments.shared.terminal import RESULTS, note
-from topicsteer import corpora
-from topicsteer.corpora import Documents, ReadError, find_corpus
+from topicsteer.corpora import Documents, ReadError
 from topicsteer.text import TextVectorizer
 
 # Prepared corpora.
@@ -194,8 +195,8 @@ STUDIES = {
     "prevalence": PREVALENCE,
     "trees": TREES,
 }
-# Names for `topicsteer data fetch`, where they differ.
-FETCHED = {
+# Names in `experiments.corpora`, where they differ.
+ARCHIVES = {
     "pubmed": "medline",
     "pubmed-8000": "medline",
     "pubmed-176": "medline",
@@ -210,16 +211,14 @@ FETCHED = {
 def load_all(names: list[str], study: str = "paper") -> dict[str, Corpus]:
     """Prepared corpora; one error names all that are missing and how to get them."""
     absent = []
-    for name in dict.fromkeys(FETCHED.get(name, name) for name in names if not is_there(name, study)):
+    for name in dict.fromkeys(ARCHIVES.get(name, name) for name in names if not is_there(name, study)):
         try:
             find_corpus(name)
         except ReadError:
             absent.append(name)
     if absent:
         raise ReadError(
-            f"These experiments need corpora that are not on this machine: {', '.join(absent)}. Get them with\n"
-            + "".join(f"    .venv/bin/topicsteer data fetch {name}\n" for name in absent)
-            + "or set the environment variable TOPICSTEER_DATA to the folder that holds them."
+            f"These experiments need corpora that are not on this machine: {', '.join(absent)}. {where_to_get(absent)}"
         )
     return {name: load(name, study) for name in names}
 

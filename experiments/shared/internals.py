@@ -17,14 +17,17 @@ from unittest import mock
 import numpy as np
 
 from topicsteer import TopicModel
-from topicsteer.analysis import agreement, baselines, design, draws, estimates, intervals
-from topicsteer.analysis import coders as comparisons
-from topicsteer.analysis.coders import compare as compare_coders
-from topicsteer.analysis.coders import predictor_of
+from topicsteer.analysis import agreement, estimates, sampling
+from topicsteer.analysis import agreement as comparisons
+from topicsteer.analysis import evaluation as baselines
+from topicsteer.analysis import sampling as design
+from topicsteer.analysis import sampling as draws
+from topicsteer.analysis.agreement import compare as compare_coders
+from topicsteer.analysis.agreement import predictor_of
 from topicsteer.analysis.groups import Groups
-from topicsteer.analysis.intervals import mover, wilson
-from topicsteer.analysis.stopping import label_curve, stopping_advice
-from topicsteer.analysis.suggest import audit, suggest
+from topicsteer.analysis.label_advice import label_curve, stopping_advice
+from topicsteer.analysis.sampling import mover, wilson
+from topicsteer.analysis.suggestions import audit, suggest
 from topicsteer.backends import as_rows
 from topicsteer.guidance import (
     calibration,
@@ -46,7 +49,7 @@ from topicsteer.labels.forest import Forest
 from topicsteer.labels.forms import supervise
 from topicsteer.labels.origin import Origin
 from topicsteer.labels.supervision import PERMITTED, Supervision
-from topicsteer.model import crossfit, learning, pipeline
+from topicsteer.model import cross_fit, pipeline
 from topicsteer.nmf import start
 
 __all__ = [
@@ -77,7 +80,7 @@ ACOL_DOCUMENTS = start.ACOL_DOCUMENTS
 # Modules of our method. A change to one of them makes our finished trials stale.
 GUIDANCE = (guide, train, sample, ridge, latent, calibration, word_round)
 # Folder and file with the code of our method in the study of unnamed topics.
-FITTING = (Path(guide.__file__).parent, Path(learning.__file__), Path(pipeline.__file__))
+FITTING = (Path(guide.__file__).parent, Path(pipeline.__file__), Path(pipeline.__file__))
 
 
 def no_words(*_: Any) -> None:
@@ -114,13 +117,13 @@ def learn_guide(X: Any, supervision: Supervision, **options: Any) -> Any:
 
 def learn_tree(X: Any, supervision: Supervision, **options: Any) -> np.ndarray:
     """Probabilities of all topics of a tree in a closed world, as `TopicModel` computes them."""
-    guide = tree.train_tree(as_rows(X), supervision, (), lambda base, **_: base, threads=1, **options)
+    guide = tree.train_tree(as_rows(X), supervision, lambda base, **_: base, threads=1, **options)
     return np.zeros((X.shape[0], len(supervision.topics))) if guide is None else guide.probabilities(X, 1)
 
 
 def texts_of(names: keywords.TopicTexts, topics: list[int]) -> keywords.TopicTexts:
     """Texts about some topics, numbered by their positions in the list."""
-    return tree._texts_of(names, topics)
+    return tree.texts_of(names, topics)
 
 
 def tree_sources() -> list[str]:
@@ -149,20 +152,19 @@ class ShareTask:
         self.X, self.vectorizer, self.directions = as_rows(X), vectorizer, directions
         self.settings = TopicModel(threads=1)._settings()
 
-    def _task(self, supervision: Supervision) -> learning.Task:
+    def _corpus(self, supervision: Supervision) -> pipeline.Corpus:
         book = Codebook.of_names(supervision.topics)
-        weight = np.ones(self.X.shape[0])
-        return learning.Task(self.X, supervision, book, self.vectorizer, weight, directions=self.directions)
+        return pipeline.Corpus(self.X, supervision, book, self.vectorizer, np.ones(self.X.shape[0]))
 
     def learn(self, supervision: Supervision) -> Any:
         """The guide of all labels, as in a fit."""
-        return learning.learn(self.settings, self._task(supervision))
+        return pipeline.learn(self._corpus(supervision), self.settings, pipeline.Reuse(self.directions))
 
-    def cross_fit(self, supervision: Supervision, sample: design.Sample, guide: Any) -> estimates.Predictions:
+    def cross_fit(self, supervision: Supervision, sample: sampling.Sample, guide: Any) -> estimates.Predictions:
         """Predictions without the labels of a fold, with the world and the settings of the guide of all labels."""
         settings = replace(self.settings, world="open" if guide.believes_open else "closed")
-        task = replace(self._task(supervision), choice=guide.choice)
-        found = crossfit.cross_fit(settings, task, sample, folder=Path())
+        reuse = pipeline.Reuse(self.directions, choice=guide.choice)
+        found = cross_fit.cross_fit(self._corpus(supervision), settings, sample, reuse, folder=Path())
         if found is None:
             raise ValueError("there are too few labels for a guide")
         return found
@@ -170,12 +172,12 @@ class ShareTask:
 
 def share_sources() -> list[str]:
     """Source of the estimates, without the guide."""
-    return [Path(part.__file__).read_text(encoding="utf-8") for part in (estimates, design, intervals)]
+    return [Path(part.__file__).read_text(encoding="utf-8") for part in (estimates, sampling)]
 
 
 def draw_sources() -> list[str]:
     """Source of draws by doubt and of the predictions without the labels of a fold."""
-    return [Path(part.__file__).read_text(encoding="utf-8") for part in (draws, crossfit)]
+    return [Path(part.__file__).read_text(encoding="utf-8") for part in (sampling, cross_fit)]
 
 
 def coder_sources(method: str) -> list[str]:
@@ -202,6 +204,13 @@ def embedded_names(topics: Any, transform: Any, encode: Any, **words: Any) -> ke
 def random_acol(X: Any, n_topics: int, rng: np.random.RandomState) -> np.ndarray:
     """First H of the paper: for each topic the mean of random documents."""
     return start.random_acol(as_rows(X), n_topics, rng)
+
+
+def workbench_actions() -> Any:
+    """Return the actions of the workbench; they need the packages of the extra ``app``."""
+    from topicsteer.app.workbench import actions
+
+    return actions
 
 
 def workbench() -> Any:

@@ -55,7 +55,7 @@ class World:
     @property
     def leaves(self) -> np.ndarray:
         """Topics without children."""
-        return np.array(self.forest.leaves)
+        return np.array(self.forest.cuts[-1])
 
     @property
     def roots(self) -> np.ndarray:
@@ -122,13 +122,11 @@ def draw(world: World, budget: str, seed: int) -> Draw:
     return Draw(deep, shallow)
 
 
-def supervision_of(truth: np.ndarray, topics: list[str], labels: np.ndarray, forest: Forest | None) -> Supervision:
+def supervision_of(truth: np.ndarray, topics: list[str], labels: np.ndarray, forest: Forest) -> Supervision:
     """Labels of these documents; with a forest, ``labels`` has the deepest label of each document only."""
     rows = np.flatnonzero(labels)
     given = {int(i): [topics[k] for k in np.flatnonzero(truth[i])] for i in rows}
     found = internals.supervise(given, len(truth), topics=topics)
-    if forest is None:
-        return found
     return Supervision(found.topics, found.pattern, forest.closed(found.patterns), forest)
 
 
@@ -163,7 +161,7 @@ def leaf_guide(world: World, labelled: np.ndarray) -> np.ndarray:
     """The flat guide of the leaves."""
     leaves = world.leaves
     topics = [world.topics[k] for k in leaves]
-    labels = supervision_of(world.truth[:, leaves], topics, labelled, None)
+    labels = supervision_of(world.truth[:, leaves], topics, labelled, Forest())
     names = internals.texts_of(world.names, leaves.tolist())
     guide = internals.learn_guide(world.corpus.X, labels, names=names, directions=world.directions)
     found = np.zeros(world.truth.shape)
@@ -180,7 +178,7 @@ def regression(world: World, chosen: Draw) -> np.ndarray:
     # A leaf without a parent is in both levels; the first level, with more labels, comes last and decides.
     for columns, labelled in ((world.leaves, chosen.deep), (world.roots, chosen.labelled)):
         topics = [world.topics[k] for k in columns]
-        labels = supervision_of(world.truth[:, columns], topics, labelled, None)
+        labels = supervision_of(world.truth[:, columns], topics, labelled, Forest())
         found[:, columns] = baselines.logistic_regression(world.corpus.X, labels)
     return found
 

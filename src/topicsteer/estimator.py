@@ -1,42 +1,36 @@
 """TSNMF: topic-supervised NMF as a scikit-learn estimator."""
 
+import copy
 import os
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from topicsteer.backends import block_penalties, matrix_of, stored_rows, with_penalties
+from topicsteer.backends import block_penalties, stored_rows, with_penalties
 from topicsteer.backends.block_folder import as_blocks
-from topicsteer.backends.memory import MemoryRows
+from topicsteer.backends.in_memory import MemoryRows
 from topicsteer.labels.forms import extend, supervise
 from topicsteer.labels.supervision import Supervision
-from topicsteer.nmf import checks, kernels
-from topicsteer.nmf.blocks import Block, Penalties, RowConstraints
-from topicsteer.nmf.loop import Callback, factorise, transform
-from topicsteer.nmf.protocols import FirstWeights, Problem, Rows
-from topicsteer.nmf.rules import RULES, Regularisation
-from topicsteer.nmf.scale import Scale, downscaled, reporting, upscaled
-from topicsteer.nmf.start import label_profiles, ones, start
-from topicsteer.nmf.statistics import History, WithHistory, insert
-from topicsteer.nmf.stopping import pace_of
-from topicsteer.nmf.term_constraints import TermConstraints
+from topicsteer.nmf import checks
+from topicsteer.nmf.loop import Callback
+from topicsteer.nmf.protocols import FirstWeights, Parameters, Problem, Rows, TermConstraints, regularisation_of
+from topicsteer.nmf.rules import check_settings
+from topicsteer.nmf.solve import solve
+from topicsteer.nmf.start import begin, go_on, start
+from topicsteer.nmf.statistics import History
+from topicsteer.nmf.weights import many_weights
+from topicsteer.system.failures import warn_user
 from topicsteer.system.files import Scratch
-from topicsteer.system.renamed import Renamed, renamed_arguments
 from topicsteer.system.types import Array
-from topicsteer.system.warn import warn_user
-
-# Settings that may change when an interrupted fit resumes.
-CHANGEABLE_SETTINGS = ("tol", "max_iter", "threads", "verbose")
 
 
-class TSNMF(TransformerMixin, BaseEstimator):
+class TSNMF(Parameters, TransformerMixin, BaseEstimator):
     """Topic-supervised non-negative matrix factorisation.
 
     Factorises documents × terms as ``X ≈ (W∘L) H`` with ``W, H ≥ 0``. The mask ``L`` forbids a labelled document every
@@ -131,48 +125,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
     """
 
     history_: History | None
-    past_ = Renamed("history_")
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        topics: Sequence[Hashable] | None = None,
-        complete: bool = True,
-        free_in_labelled: bool = True,
-        init: str | tuple[ArrayLike, ArrayLike] = "labels",
-        solver: str = "hals",
-        label_weight: str | float | None = "balanced",
-        tol: float | str = "auto",
-        max_iter: int = 200,
-        alpha_W: float = 0.0,
-        alpha_H: float = 0.0,
-        l1_ratio: float = 0.0,
-        warm_start: bool = False,
-        forget_factor: float = 1.0,
-        threads: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.topics = topics
-        self.complete = complete
-        self.free_in_labelled = free_in_labelled
-        self.init = init
-        self.solver = solver
-        self.label_weight = label_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.alpha_W = alpha_W
-        self.alpha_H = alpha_H
-        self.l1_ratio = l1_ratio
-        self.warm_start = warm_start
-        self.forget_factor = forget_factor
-        self.threads = threads
-        self.random_state = random_state
-        self.verbose = verbose
-
-    @renamed_arguments(words="term_constraints")
     def fit(
         self,
         X: object,
@@ -211,8 +164,7 @@ class TSNMF(TransformerMixin, BaseEstimator):
             topic's tenth term, which may raise the objective a little. A negative entry bans a term: its entry of H
             stays 0.
         folder : path, default=None
-            Folder for the weights of blocks. An interrupted fit resumes from its last complete iteration if it is
-            called again with the same data and folder. Default: a temporary folder, deleted with the estimator.
+            Folder for the weights of blocks. Default: a temporary folder, deleted with the estimator.
         callback : callable, default=None
             Called as ``callback(iteration, objective, seconds)`` after each iteration; return True to stop.
 
@@ -220,23 +172,22 @@ class TSNMF(TransformerMixin, BaseEstimator):
         -------
         self
         """
-        checks.check_settings(self.get_params())
-        rows, scratch, scale = self._open(X, folder, error_weight is not None, penalties is not None)
+        check_settings(self.get_params())
+        rows, scratch = self._open(X, folder, error_weight is not None)
         supervision = supervise(y, rows.shape[0], topics=self.topics, complete=self.complete)
-        d, known = self._count_components(y, supervision), len(supervision.topics)
-        problem = self._problem(rows, supervision, d, sample_weight, penalties, term_constraints)
+        free = self._count_components(y, supervision) - len(supervision.topics)
+        problem = self._problem(
+            rows, supervision, [f"free {k + 1}" for k in range(free)], sample_weight, penalties, term_constraints
+        )
         problem = replace(problem, E=checks.check_error_weight(error_weight, rows, self.solver))
-        kernels.announce(rows.dtype)
-        first, HT = self._start(problem, scale)
-        if problem.term_constraints is not None:
-            problem.term_constraints.seed(HT, np.pad(supervision.counts > 0, (0, d - known)))
-        free = [f"free {k + 1}" for k in range(d - known)]
-        self._solve(replace(problem, first=first, HT=HT), free, scratch, callback, scale)
+        first, H = start(problem)
+        if self.warm_start and isinstance(self.init, str) and hasattr(self, "components_"):
+            first, H = self._last_topics(first, H, problem)
+        self._solve(begin(problem, first, H), scratch, callback)
         if self.history_ is not None:  # W belongs to this H, so its scale is 1 from now on
-            self.history_ = replace(self.history_, scale=np.ones(d))
+            self.history_ = replace(self.history_, scale=np.ones(problem.n_topics))
         return self
 
-    @renamed_arguments(words="term_constraints")
     def partial_fit(
         self,
         X: object,
@@ -290,35 +241,16 @@ class TSNMF(TransformerMixin, BaseEstimator):
                 callback=callback,
             )
         if self.history_ is None:
-            raise ValueError(
-                "partial_fit cannot follow a fit with error_weight or to X of an extreme scale: fit again."
-            )
-        checks.check_settings(self.get_params())
+            raise ValueError("partial_fit cannot follow a fit with error_weight: fit again.")
+        check_settings(self.get_params())
         rows = MemoryRows(checks.check_matrix(self, X, reset=False))
-        Scale.of(float(rows.matrix.data.max(initial=0))).refuse(
-            "partial_fit cannot add it to the sums of earlier documents"
-        )
         old, names = self.n_known_, self.topic_names_.tolist()
         supervision = extend(names[:old], y, rows.shape[0], topics=self.topics, complete=self.complete)
         more = len(supervision.topics) - old
         history = self.history_.widen(old, more, 0).fade(self.forget_factor)
-        d = len(history.penalty)
-        problem = self._problem(rows, supervision, d, sample_weight, penalties, term_constraints, history, old)
-        kernels.announce(rows.dtype)
-        HT = np.ascontiguousarray(insert(self.components_, old, more, 0).T, dtype=rows.dtype)
-        if more:
-            HT[:, old : old + more] = label_profiles(rows, supervision, problem.weight)[old:].T
-        positive = RULES[self.solver].multiplicative
-        if positive:
-            HT[:, old : old + more] += 0.01 * HT.mean()
-        if problem.term_constraints is not None:
-            problem.term_constraints.seed(HT, np.ones(d, dtype=np.bool_))
-        if problem.penalties is not None:  # penalties are defined for rows of H of length 1
-            lengths = np.maximum(np.linalg.norm(HT, axis=0), kernels.TINY)
-            HT, history = HT / lengths, history.times(lengths)
-        solved = partial(self._weights, rows, HT, problem.permitted, problem.constraints(0))
-        first = partial(ones, d, rows.dtype) if positive else lambda _: solved()
-        self._solve(replace(problem, history=history, HT=HT, first=first), names[old:], None, callback)
+        problem = self._problem(rows, supervision, names[old:], sample_weight, penalties, term_constraints)
+        problem = replace(problem, history=history, old=old)
+        self._solve(go_on(problem, self.components_), None, callback)
         return self
 
     def transform(self, X: object, *, penalties: object = None) -> Array:
@@ -341,21 +273,11 @@ class TSNMF(TransformerMixin, BaseEstimator):
         if blocks is not None:
             pairs = with_penalties(blocks, penalties, len(self.components_))
             return np.concatenate([self.transform(block, penalties=own) for block, own in pairs if block.shape[0]])
-        penalised = self._has_scale or penalties is not None
-        X, scale = downscaled(checks.check_matrix(self, matrix_of(X), reset=False), penalised)
-        rows = MemoryRows(X)
-        n, d = rows.shape[0], len(self.components_)
-        HT = np.ascontiguousarray(self.components_.T, dtype=rows.dtype)
-        of_H = Scale() if penalised else Scale.of(float(HT.max(initial=0)))
-        HT = of_H.down(HT)
-        kernels.announce(rows.dtype)
-        masks = self._masks(penalties, rows, d)
-        own = Penalties.none(n, rows.dtype) if masks is None else masks(0)
-        if masks is not None:  # penalties are defined for rows of H of length 1
-            own = replace(own, values=own.values * np.linalg.norm(HT, axis=0)[own.topics])
-        known = RowConstraints(np.ones(n, dtype=rows.dtype), np.zeros(n, dtype=np.int32), own)
-        W = self._weights(rows, HT, np.ones((1, d), dtype=np.bool_), known)
-        return Scale(scale.exponent - of_H.exponent).up(W)
+        rows = MemoryRows(checks.check_matrix(self, X, reset=False))
+        masks = block_penalties(penalties, rows, len(self.components_))
+        own = None if masks is None else masks(0)
+        strength = regularisation_of(self, rows.shape[1])
+        return many_weights(rows.matrix, self.components_, own, strength, self.threads)
 
     def inverse_transform(self, X: ArrayLike) -> Array:
         """Reconstruct documents from topic weights: W H.
@@ -393,140 +315,85 @@ class TSNMF(TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
+    def with_fitted(self, **attributes: Any) -> Self:
+        """Return a copy with other fitted attributes; this estimator does not change.
+
+        Parameters
+        ----------
+        **attributes
+            Values by name, such as ``components_``.
+        """
+        other = copy.copy(self)
+        for name, value in attributes.items():
+            if not name.endswith("_"):
+                raise ValueError(f"{name} is not a fitted attribute: its name does not end in _.")
+            setattr(other, name, value)
+        return other
+
     # --- from parameters and labels to a problem ---
 
-    def _open(
-        self, X: object, folder: str | os.PathLike[str] | None, full_weight: bool, penalised: bool
-    ) -> tuple[Rows, Scratch | None, Scale]:
-        """The rows of X, divided by their scale, with a folder for their weights; None for a matrix in memory."""
+    def _open(self, X: object, folder: str | os.PathLike[str] | None, full_weight: bool) -> tuple[Rows, Scratch | None]:
+        """Return the rows of X and a folder for their weights; None for a matrix in memory."""
         stored = stored_rows(X, folder)
         if stored is None:
-            X, scale = downscaled(checks.check_matrix(self, matrix_of(X), reset=True), self._has_scale or penalised)
-            return MemoryRows(X), None if folder is None else Scratch(folder), scale
+            return MemoryRows(checks.check_matrix(self, X, reset=True)), None
         if isinstance(self.init, tuple) or full_weight:
             option = "init=(W, H)" if isinstance(self.init, tuple) else "error_weight, the full E,"
             raise ValueError(f"{option} needs X in memory, not in blocks.")
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_ = stored[0].shape[1]
-        return *stored, Scale()
-
-    @property
-    def _has_scale(self) -> bool:
-        """Whether the parameters are relative to the scale of X."""
-        return bool(self.alpha_W or self.alpha_H)
+        return stored
 
     def _problem(
         self,
         rows: Rows,
         supervision: Supervision,
-        d: int,
+        free: Sequence[str],
         sample_weight: ArrayLike | None,
         penalties: object,
         term_constraints: object,
-        history: History | None = None,
-        old: int = 0,
     ) -> Problem:
-        """The problem without its start; ``old`` topics are known from earlier fits."""
+        """The problem without its start."""
         n, t = rows.shape
-        _, before, *seen = np.zeros(4) if history is None else history.totals
-        sample = checks.check_sample_weight(sample_weight, n)
-        weight = self._weigh(supervision, sample, *seen)
-        totals = float(weight.sum()), float(sample.sum()), float(sample[supervision.labelled].sum())
-        permitted = supervision.permitted(d, self.free_in_labelled)
-        checks.warn_of_labels(rows, supervision, permitted, old, guided=penalties is not None)
+        d = len(supervision.topics) + len(free)
         return Problem(
             rows,
             supervision,
-            permitted,
-            weight,
-            totals,
-            self._regularisation(t, float(totals[0] + before)),
-            history,
-            penalties=self._masks(penalties, rows, d),
+            free,
+            parameters=self,
+            sample_weight=checks.check_sample_weight(sample_weight, n),
+            penalties=block_penalties(penalties, rows, d),
             term_constraints=TermConstraints.read(term_constraints, d, t),
-            settings={k: v for k, v in self.get_params().items() if k not in CHANGEABLE_SETTINGS}
-            | {"term_constraints": term_constraints},
         )
 
-    def _solve(
-        self,
-        problem: Problem,
-        free: Sequence[str],
-        scratch: Scratch | None,
-        callback: Callback | None,
-        scale: Scale = Scale(),  # noqa: B008
-    ) -> None:
+    def _solve(self, problem: Problem, scratch: Scratch | None, callback: Callback | None) -> None:
         """Factorise, and set the fitted attributes."""
-        pace = pace_of(self.tol, problem, self.solver)
-        backend = problem.rows.backend(problem, scratch)
-        joined = WithHistory(
-            backend, problem.history or History.empty(len(problem.HT), problem.HT.shape[1], problem.rows.dtype)
-        )
-        result = factorise(
-            joined,
-            problem.HT if backend.earlier is None else backend.earlier.HT,
-            problem.permitted,
-            solver=self.solver,
-            regularisation=problem.regularisation,
-            tol=pace.tol * problem.share,  # an iteration cannot improve earlier documents
-            max_iter=self.max_iter,
-            threads=self.threads,
-            opening=pace.opening,
-            unit=problem.penalties is not None,
-            term_constraints=problem.term_constraints,
-            earlier=backend.earlier,
-            callback=reporting(callback, scale, bool(self.verbose)) if self.verbose or scale else callback,
-        )
-        self.history_ = None if problem.E is not None or scale else joined.conclude(problem.totals)
-        self.topic_names_ = np.array([*problem.supervision.topics, *free], dtype=object)
+        result = solve(problem, scratch, callback)
+        self.history_ = result.history
+        self.topic_names_ = np.array([*problem.names, None], dtype=object)[:-1]  # names may be tuples
         self.n_known_ = len(problem.supervision.topics)
-        self.document_topics_, self.components_ = upscaled(scale, backend.weights(), np.ascontiguousarray(result.HT.T))
-        self.objective_history_ = scale.up(np.array(result.objectives), 2)
-        self.reconstruction_err_ = float(scale.up(np.sqrt(max(result.error, 0.0))))
+        self.document_topics_ = result.weights
+        self.components_ = result.components
+        self.objective_history_ = np.array(result.objectives)
+        self.reconstruction_err_ = result.plain["error"]
         self.n_iter_ = result.n_iter
         self.ended_ = result.ended
-        lost = [] if result.lost is None else self.topic_names_[checks.unexpected(problem, result.lost)].tolist()
-        checks.warn_of_result(result, lost, tol=pace.tol, free_in_labelled=self.free_in_labelled)
 
-    def _weights(self, rows: MemoryRows, HT: Array, permitted: NDArray[np.bool_], known: RowConstraints) -> Array:
-        """The W of documents for a fixed H."""
-        W = np.zeros((rows.shape[0], HT.shape[1]), dtype=rows.dtype)
-        transform(
-            Block.of(rows.matrix, W, known), HT, permitted, self._regularisation(rows.shape[1], 0.0), self.threads
-        )
-        return W
-
-    def _start(self, problem: Problem, scale: Scale) -> tuple[FirstWeights | None, Array]:
-        """Starting W and Hᵀ, in the precision of X."""
-        rows, d = problem.rows, problem.permitted.shape[1]
-        first: FirstWeights | None
-        if isinstance(self.init, str):
-            rng = check_random_state(self.random_state)
-            first, H = start(problem, self.init, positive=RULES[self.solver].multiplicative, rng=rng)
-            if self.warm_start and hasattr(self, "components_"):
-                first, H = self._continue(first, H, rows.shape[0], problem.supervision, scale)
-        else:
-            W, H = checks.check_start(self.init, rows, d)
-            H = scale.down(H)
-            first = W.__getitem__
-        return first, np.ascontiguousarray(H.T, dtype=rows.dtype)
-
-    def _continue(
-        self, first: FirstWeights | None, H: Array, n: int, supervision: Supervision, scale: Scale
-    ) -> tuple[FirstWeights | None, Array]:
+    def _last_topics(self, first: FirstWeights | None, H: Array, problem: Problem) -> tuple[FirstWeights | None, Array]:
         """Copy the topics of the last fit into a start: known topics by name, free topics by position."""
         if self.components_.shape[1] != H.shape[1]:
             return first, H
+        topics = problem.supervision.topics
         old_known = {name: k for k, name in enumerate(self.topic_names_[: self.n_known_])}
-        pairs = [(k, old_known[name]) for k, name in enumerate(supervision.topics) if name in old_known]
-        free = min(len(H) - len(supervision.topics), len(self.components_) - self.n_known_)
-        pairs += [(len(supervision.topics) + k, self.n_known_ + k) for k in range(free)]
+        pairs = [(k, old_known[name]) for k, name in enumerate(topics) if name in old_known]
+        free = min(len(problem.free), len(self.components_) - self.n_known_)
+        pairs += [(len(topics) + k, self.n_known_ + k) for k in range(free)]
         if not pairs:
             return first, H
         new, old = np.array(pairs).T
-        H[new] = scale.down(self.components_[old])
+        H[new] = self.components_[old]
         earlier = self.document_topics_
-        if len(earlier) != n:
+        if len(earlier) != problem.rows.shape[0]:
             return first, H
 
         def weights(rows: slice) -> Array:
@@ -553,33 +420,3 @@ class TSNMF(TransformerMixin, BaseEstimator):
             warn_user(f"{message}: all {known} are kept, and there are no free topics.")
             return known
         return int(self.n_components)
-
-    def _weigh(
-        self, supervision: Supervision, sample: NDArray[np.float64], seen: float = 0.0, marked: float = 0.0
-    ) -> NDArray[np.float64]:
-        """The weight e of each document: its sample weight times its label weight.
-
-        ``seen`` and ``marked`` are the sample weights of all earlier documents and of the labelled ones.
-        """
-        weight, labelled = sample.copy(), supervision.labelled
-        if isinstance(self.label_weight, str):
-            marked += weight[labelled].sum()
-            weight[labelled] *= (seen + weight.sum()) / marked if marked else 1.0
-        elif self.label_weight is not None:
-            weight[labelled] *= self.label_weight
-        return weight
-
-    def _masks(self, penalties: object, rows: Rows, d: int) -> Callable[[int], Penalties] | None:
-        masks = block_penalties(penalties, rows, d)
-        if masks is not None and self.alpha_H:
-            raise ValueError("penalties keep the rows of H at length 1, so alpha_H has no effect: leave it at 0.")
-        return masks
-
-    def _regularisation(self, n_terms: int, total_weight: float) -> Regularisation:
-        on_W, on_H = self.alpha_W * n_terms, self.alpha_H * total_weight
-        return Regularisation(
-            l1_W=on_W * self.l1_ratio,
-            l2_W=on_W * (1 - self.l1_ratio),
-            l1_H=on_H * self.l1_ratio,
-            l2_H=on_H * (1 - self.l1_ratio),
-        )

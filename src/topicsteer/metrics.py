@@ -11,7 +11,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from topicsteer.system.renamed import Renamed
 from topicsteer.system.sparse import checked_csr
 
 Array = NDArray[np.float64]
@@ -51,7 +50,7 @@ class Matching:
         return float(self.similarity.mean())
 
     def resolved(self, threshold: float = RESOLVED) -> int:
-        """Number of true topics with more similarity to their match than the threshold."""
+        """Return the number of true topics with more similarity to their match than the threshold."""
         return int((self.similarity > threshold).sum())
 
 
@@ -96,7 +95,7 @@ def scale_weights(W: Matrix, scale: Scale = "largest", *, cutoff: float = CUTOFF
 
 
 def weighted_jaccard(A: Matrix, B: Matrix) -> Array:
-    """Weighted Jaccard similarity Σ min(a, b) / Σ max(a, b) of each column of A with each of B.
+    """Return the weighted Jaccard similarity Σ min(a, b) / Σ max(a, b) of each column of A with each of B.
 
     Parameters
     ----------
@@ -181,7 +180,7 @@ def compare_topics(W: Matrix, truth: Matrix, scale: Scale = "largest", *, cutoff
 
 
 def stability(runs: Sequence[Matrix], scale: Scale = "largest", *, cutoff: float = CUTOFF) -> float:
-    """Similarity of the topics of several runs: mean similarity of the best match, over all pairs of runs.
+    """Return the similarity of the topics of several runs: mean similarity of the best match, over all pairs of runs.
 
     Parameters
     ----------
@@ -223,7 +222,7 @@ class AveragePrecision:
 
 
 def average_precision(truth: Matrix, scores: ArrayLike, known: Matrix | None = None) -> AveragePrecision:
-    """Average precision of each topic: the quality of the ranking of all documents by score.
+    """Return the average precision of each topic: the quality of the ranking of all documents by score.
 
     Parameters
     ----------
@@ -263,7 +262,6 @@ class Decisions:
     correct: Array
     true: Array
     predicted: Array
-    right, said = Renamed("correct"), Renamed("predicted")
 
     @property
     def precision(self) -> Array:
@@ -287,7 +285,7 @@ class Decisions:
 
 
 def precision_recall(truth: Matrix, predicted: Matrix, known: Matrix | None = None) -> Decisions:
-    """Precision, recall and F1 of yes-or-no predictions, per topic.
+    """Return precision, recall and F1 of yes-or-no predictions, per topic.
 
     Parameters
     ----------
@@ -316,7 +314,7 @@ def precision_recall(truth: Matrix, predicted: Matrix, known: Matrix | None = No
 def hierarchical_precision_recall(
     truth: Matrix, predicted: Matrix, parents: Sequence[int], known: Matrix | None = None
 ) -> Decisions:
-    """Hierarchical precision, recall and F1: a document with a topic has all topics above it.
+    """Return hierarchical precision, recall and F1: a document with a topic has all topics above it.
 
     The micro average is the measure of Kiritchenko and others (2006). A wrong topic below the right parent then counts
     half as much as a topic of another branch.
@@ -369,7 +367,6 @@ class Calibration:
     pairs: NDArray[np.int64]
     predicted: Array
     observed: Array
-    said, right = Renamed("predicted"), Renamed("observed")
 
     @property
     def error(self) -> float:
@@ -426,7 +423,7 @@ def calibration(truth: Matrix, probabilities: ArrayLike, known: Matrix | None = 
 
 
 def coherence(X: Matrix, terms: ArrayLike, measure: Literal["npmi", "umass"] = "npmi") -> Array:
-    """Coherence of each topic: how often its top terms occur in the same documents.
+    """Return the coherence of each topic: how often its top terms occur in the same documents.
 
     Parameters
     ----------
@@ -471,7 +468,7 @@ def coherence(X: Matrix, terms: ArrayLike, measure: Literal["npmi", "umass"] = "
 
 
 def diversity(terms: ArrayLike) -> float:
-    """Share of different terms among the top terms of all topics.
+    """Return the share of different terms among the top terms of all topics.
 
     Parameters
     ----------
@@ -493,7 +490,7 @@ def diversity(terms: ArrayLike) -> float:
 
 
 def _average_precision(given: NDArray[np.bool_], scores: NDArray[np.generic]) -> float:
-    """Mean over the true documents of the precision among all with an equal or higher score."""
+    """Return the mean over the true documents of the precision among all with an equal or higher score."""
     every, right = np.sort(scores), np.sort(scores[given])
     high = every.size - np.searchsorted(every, right)
     return float(np.mean((right.size - np.searchsorted(right, right)) / high))

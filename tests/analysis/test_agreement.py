@@ -8,13 +8,7 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score
 
-from topicsteer.analysis.agreement import (
-    agreement,
-    cohen_kappa,
-    effective_number,
-    exact_interval,
-    krippendorff_alpha,
-)
+from topicsteer.analysis.agreement import agreement, cohen_kappa, effective_number, exact_interval, krippendorff_alpha
 
 _ = np.nan
 # Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, sections A, B and C: one row per coder.

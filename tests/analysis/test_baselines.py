@@ -4,7 +4,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import NearestCentroid
 
-from topicsteer.analysis.baselines import logistic_regression, nearest_centroid
+from topicsteer.analysis.evaluation import logistic_regression, nearest_centroid
 from topicsteer.labels.forms import supervise
 
 

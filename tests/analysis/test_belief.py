@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from topicsteer.analysis.belief import believed
+from topicsteer.analysis.topics import believed
 
 
 @pytest.mark.parametrize(
@@ -21,5 +21,5 @@ def test_free_topics_of_a_closed_world_are_counted_in_words(free, end):
         def __len__(self):
             return 3 + free
 
-    topics = Topics(n_known=3, found=(), labelled=np.full(3, 20), open=True)
+    topics = Topics(n_known=3, labelled=np.full(3, 20), open=True)
     assert believed(topics, False, None) == f"Every document seems to have one of your 3 {end}"

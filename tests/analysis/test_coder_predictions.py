@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from topicsteer.analysis.coders import _treats_differently, label_weights, predictor_of
-from topicsteer.analysis.design import Sample, label_values
+from topicsteer.analysis.agreement import label_weights, predictor_of, treats_differently
 from topicsteer.analysis.estimates import Predictions, estimate
+from topicsteer.analysis.sampling import Sample, label_values
 from topicsteer.labels.coder import coder_of
 from topicsteer.labels.forms import supervise
 from topicsteer.labels.origin import Origin
@@ -102,6 +102,6 @@ def test_a_coder_that_treats_all_documents_alike_is_not_left_out():
         values = (rng.random((3000, 150)) < 0.01).astype(float)
         rows = np.sort(rng.choice(3000, 300, replace=False))
         sample = Sample(rows, np.zeros((300, 1)), Origin.unknown(300), np.arange(300))
-        assert not _treats_differently(values, sample)
+        assert not treats_differently(values, sample)
     values[rows, 0] = rng.random(300) < 0.1
-    assert _treats_differently(values, sample)
+    assert treats_differently(values, sample)

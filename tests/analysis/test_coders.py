@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score, precision_score, recall_score
 
-from topicsteer.analysis.coders import MEASURES, compare, comparison_table, disagreements, people_of
+from topicsteer.analysis.agreement import MEASURES, compare, comparison_table, disagreements, people_of
 from topicsteer.labels.coder import coder_of
 from topicsteer.labels.forms import supervise
 

@@ -5,7 +5,7 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.manifold import trustworthiness
 
-from topicsteer.analysis import document_map as maps
+from topicsteer.analysis import map_layout as maps
 
 needs_umap = pytest.mark.skipif(not maps.can_lay_out(), reason="no umap-learn")
 
@@ -52,11 +52,9 @@ def test_the_layout_is_the_same_each_time_and_with_any_number_of_threads(latent)
 
 
 @needs_umap
-def test_documents_beyond_the_laid_out_ones_are_placed_among_their_neighbours(latent, monkeypatch):
-    monkeypatch.setattr(maps, "LAID_OUT", 120)
-    monkeypatch.setattr(maps, "ROWS", 50)
+def test_documents_beyond_the_laid_out_ones_are_placed_among_their_neighbours(latent):
     points, calls = maps.features(latent[0]), []
-    places, _ = maps.lay_out(points, progress=lambda *call: calls.append(call))
+    places, _ = maps.lay_out(points, progress=lambda *call: calls.append(call), laid_out=120)
     assert separation(places, latent[1]) > 0.9
     assert trustworthiness(points, places, n_neighbors=10) > 0.85
     assert calls[0] == ("map", 0, 360, "neighbours")
@@ -66,7 +64,7 @@ def test_documents_beyond_the_laid_out_ones_are_placed_among_their_neighbours(la
 def test_nearest_neighbours_are_exact(latent):
     points = maps.features(latent[0])
     square = ((points[:, None].astype(np.float64) - points[None]) ** 2).sum(axis=2)
-    found = list(maps._nearest(points, points, 5, map))
+    found = list(maps.nearest(points, points, 5, map))
     distances = np.concatenate([distance for _, distance in found])
     near = np.concatenate([near for near, _ in found])
     assert np.allclose(distances, np.sort(square, axis=1)[:, :5], atol=1e-5)
@@ -92,29 +90,6 @@ def test_a_sample_contains_all_labelled_documents():
     assert np.array_equal(rows, maps.chosen_rows(1000, labelled, most=100))
     assert np.array_equal(maps.chosen_rows(1000, labelled), np.arange(1000))
     assert len(maps.chosen_rows(1000, ~labelled, most=100)) == 100
-
-
-def slow_main_topic(p, thresholds, open_world):
-    """The definition, document by document."""
-    known, none = len(thresholds), len(p) - 1
-    has = [k for k in range(known) if p[k] >= thresholds[k]]
-    if has:
-        return max(has, key=lambda k: p[k])
-    if open_world:
-        free = [k for k in range(known, none) if p[k] >= max(maps.THRESHOLD_RANGE)]
-        return max(free, key=lambda k: p[k], default=none)
-    return int(np.argmax(p)) if p.any() else none
-
-
-@pytest.mark.parametrize("open_world", [True, False])
-@pytest.mark.parametrize(("known", "free"), [(4, 3), (0, 3), (3, 0)])
-def test_main_topics(known, free, open_world):
-    rng = np.random.default_rng(known)
-    P = rng.random((300, known + free + 1)) * (rng.random((300, known + free + 1)) < 0.5)
-    thresholds = rng.uniform(0.25, 0.9, known)
-    topic, membership = maps.main_topics(P, thresholds, open_world)
-    assert topic.tolist() == [slow_main_topic(p, thresholds, open_world) for p in P.astype(np.float32)]
-    assert np.allclose(membership, P[np.arange(300), topic])
 
 
 def test_without_a_layout_documents_lie_around_their_topics():

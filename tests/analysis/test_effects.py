@@ -1,6 +1,6 @@
 import numpy as np
 
-from topicsteer.analysis.effects import label_effects
+from topicsteer.analysis.label_advice import label_effects
 from topicsteer.analysis.topics import Topics
 from topicsteer.labels.forms import supervise
 

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from tests.reference import ppi_mean
-from topicsteer.analysis.design import Sample
-from topicsteer.analysis.estimates import Predictions, _as_if_random, estimate, positive_solution
+from topicsteer.analysis.estimates import Predictions, as_if_random, estimate, positive_solution
 from topicsteer.analysis.groups import Groups
-from topicsteer.analysis.intervals import wilson
+from topicsteer.analysis.sampling import Sample, wilson
 from topicsteer.labels.origin import Origin
 
 N = 2000
@@ -133,12 +132,12 @@ def test_large_probabilities_cover():
 def test_labels_where_each_stands_for_few_documents_count_less():
     """Equal weights: the number of the rarer kind. Otherwise as many as a random draw of Kish's size would hold."""
     y = np.repeat([1.0, 0.0], [12, 88])[:, None]
-    assert _as_if_random(np.full((100, 1), 7.0), y.mean(axis=0)).tolist() == [12]
+    assert as_if_random(np.full((100, 1), 7.0), y.mean(axis=0)).tolist() == [12]
     weight = np.where(y == 1, 1.0, 10.0)
     frequency = (weight * y).sum(axis=0) / weight.sum(axis=0)
     effective = weight.sum() ** 2 / (weight**2).sum()
-    assert _as_if_random(weight, frequency) == pytest.approx(effective * frequency, abs=1e-6)
-    assert _as_if_random(weight, frequency)[0] < 2
+    assert as_if_random(weight, frequency) == pytest.approx(effective * frequency, abs=1e-6)
+    assert as_if_random(weight, frequency)[0] < 2
 
 
 def test_unequal_probabilities_taken_for_equal_ones_do_not_cover():

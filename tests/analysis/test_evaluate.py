@@ -7,11 +7,10 @@ import scipy.sparse as sp
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import average_precision_score, precision_recall_fscore_support
 
-from topicsteer.analysis.evaluate import evaluate, hidden_label_scores
-from topicsteer.analysis.whole_corpus import Unlabelled, balanced_share, in_corpus
+from topicsteer.analysis.evaluation import Unlabelled, balanced_share, evaluate, hidden_label_scores, in_corpus
 from topicsteer.cli.terminal import show_evaluation
-from topicsteer.labels.folds import assign_folds
 from topicsteer.labels.forms import forbid, supervise
+from topicsteer.labels.supervision import assign_folds
 from topicsteer.report.scorecard import Scorecard, scorecard
 
 
@@ -76,16 +75,12 @@ def test_a_perfect_and_a_blind_scorer():
         return right[rows], right[rows] > 0
 
     steps = []
-    result = evaluate(X, truth, perfect, folds=4, curve=False, progress=lambda *step: steps.append(step))
+    result = evaluate(X, truth, perfect, folds=4, progress=lambda *step: steps.append(step))
     assert steps == [(i + 1, 12) for i in range(12)]
     assert result.macro["topicsteer"] == result.micro["topicsteer"] == 1.0
     assert result.verdict == "topicsteer and logistic regression find the hidden labels equally well."
     assert result.folds == 4
     assert all(80 <= count <= 100 for count in seen)
-    assert result.curve is None
-    assert result.advice == ""
-    with pytest.raises(ValueError, match="curve=True"):
-        result.learning_curve()
     assert set(result.summary()["topicsteer"]) == {1.0}
     assert result.calibration()["calibration error"][0] == 0
     assert result.confusion() == {"topic": [], "taken for": [], "documents": [], "of": [], "instead": []}
@@ -97,13 +92,9 @@ def test_a_perfect_and_a_blind_scorer():
     assert "is ahead in macro average precision (" in blind.verdict
     assert list(blind.summary()) == ["measure", "topicsteer", "logistic regression", "nearest centroid"]
     assert blind.table()["labelled"] == truth.counts.tolist()
-    assert blind.advice.startswith(
-        "Twice as many labels of the same kind, 240 documents, would add almost nothing to macro average precision "
-        "(likely 0.00 to 0.0"
-    )
     X = sp.csr_array(np.random.default_rng(5).random((120, 20)))
     best = "By average precision, topicsteer finds the hidden labels best."
-    assert evaluate(X, truth, perfect, curve=False).verdict == best
+    assert evaluate(X, truth, perfect).verdict == best
 
 
 def test_nothing_to_hide():
@@ -140,7 +131,7 @@ def test_measures_are_scikit_learns_on_the_hidden_documents():
     labels[90:] = [[]] * 30
     supervision = supervise(labels, 120)
     guess = np.random.default_rng(1).random((120, 4))
-    result = evaluate(X, supervision, lambda X, left, rows: (guess[rows], guess[rows] > 0.6), curve=False)
+    result = evaluate(X, supervision, lambda X, left, rows: (guess[rows], guess[rows] > 0.6))
     truth, guess = supervision.indicator().toarray()[:90], guess[:90]
     found = result.scores["topicsteer"]
     theirs = precision_recall_fscore_support(truth, guess > 0.6)
@@ -168,7 +159,7 @@ def test_confusion_counts_topics_that_documents_do_not_have():
     said[20:22, 1] = True  # and two of those that are "a" and "c": neither "c" is found
     said[10:20, 1] = True
     X = sp.csr_array(np.random.default_rng(0).random((30, 5)))
-    result = evaluate(X, supervision, lambda X, left, rows: (said[rows] * 1.0, said[rows]), curve=False)
+    result = evaluate(X, supervision, lambda X, left, rows: (said[rows] * 1.0, said[rows]))
     assert result.confusion() == {
         "topic": ["a", "c"],
         "taken for": ["b", "b"],
@@ -191,13 +182,12 @@ def test_what_is_unknown_counts_for_nothing():
     assert np.isnan(only_yes.macro["topicsteer"])
     assert only_yes.scores["topicsteer"].summary()["macro recall"] == pytest.approx(0.5, abs=0.2)
     assert only_yes.verdict.startswith("No hidden document is known to lack a topic")
-    assert only_yes.advice == "There are too few labels to estimate the gain from more of them."
     assert only_yes.tables()["summary"]["topicsteer"][0] is None
     json.dumps(only_yes.tables(), allow_nan=False)
 
     # "0" is known to be absent from the documents of "1": only these count against it.
     absent = [["0"] if names == ["1"] else [] for names in labels]
-    some = evaluate(X, forbid(supervise(labels, 120, complete=False), absent), scorer, curve=False)
+    some = evaluate(X, forbid(supervise(labels, 120, complete=False), absent), scorer)
     ours = some.scores["topicsteer"]
     assert ours.two_sided.tolist() == [True, False, False, False]
     rows = [i for i, names in enumerate(labels) if names[0] in "01"]
@@ -206,31 +196,6 @@ def test_what_is_unknown_counts_for_nothing():
     np.testing.assert_allclose(ours.measures()["average precision"], [expected, np.nan, np.nan, np.nan])
     assert some.macro["topicsteer"] == some.micro["topicsteer"] == pytest.approx(expected)
     assert some.possible.tolist() == [[0] * 4, [int(supervise(labels, 120).counts[1]), 0, 0, 0], [0] * 4, [0] * 4]
-
-
-@pytest.mark.slow
-def test_learning_curve_and_what_more_labels_bring():
-    rng = np.random.default_rng(2)
-    X, labels = corpus(400)
-    truth = supervise(labels, 400)
-    right, noise = truth.indicator().toarray(), rng.normal(size=(400, 4))
-
-    def learner(X, left, rows):  # better with more labels
-        scores = 1 / (1 + np.exp(-right[rows] - noise[rows] * 8 / np.sqrt(left.labelled.sum())))
-        return scores, scores > 0.6
-
-    result = evaluate(X, truth, learner)
-    table = result.learning_curve()
-    assert list(table) == ["labelled", "topicsteer", "logistic regression", "nearest centroid"]
-    assert table["labelled"] == pytest.approx([33, 67, 133, 267], abs=3)
-    assert table["topicsteer"] == sorted(table["topicsteer"])
-    assert table["topicsteer"][-1] == result.macro["topicsteer"]
-    assert result.learning_curve("micro")["topicsteer"][-1] == result.micro["topicsteer"]
-    double = result.curve.doubling["macro"]
-    true = [average_precision_score(right, right + noise * 8 / np.sqrt(n), average="macro") for n in (400, 800)]
-    assert abs(double.gain - (true[1] - true[0])) < 3 * double.error + 0.01
-    assert "800 documents, would add about 0." in result.advice
-    json.dumps(result.tables(), allow_nan=False)
 
 
 def test_figures_for_the_corpus_balance_hidden_outsiders_and_the_share_that_the_model_believes():

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from topicsteer.analysis.evaluate import evaluate
+from topicsteer.analysis.evaluation import evaluate
 from topicsteer.cli.terminal import show_evaluation
+from topicsteer.labels.codebook import Lineage
 from topicsteer.labels.forms import supervise
-from topicsteer.labels.lineage import Lineage
 from topicsteer.metrics import hierarchical_precision_recall
 from topicsteer.report.scorecard import scorecard
 
@@ -58,7 +58,7 @@ def test_evaluation_scores_every_level():
             row[left.topics.index(names[leaf[i] ^ 1])] = True
         return predicted.astype(float), predicted
 
-    result = evaluate(sp.csr_array(X), supervision, always_sibling, curve=False)
+    result = evaluate(sp.csr_array(X), supervision, always_sibling)
     assert result.table()["level"] == [1, 2, 2, 1, 2, 2]
     summary = dict(zip(result.summary()["measure"], result.summary()["topicsteer"], strict=True))
     assert summary["hierarchical recall"] == pytest.approx(80 / 140)  # 80 parents of 80, 0 leaves of 60
@@ -75,8 +75,6 @@ def test_evaluation_scores_every_level():
 
 def test_flat_topics_have_no_rows_of_trees():
     X = sp.csr_array(np.kron(np.eye(2), np.ones((6, 3))))
-    result = evaluate(
-        X, supervise(["a"] * 6 + ["b"] * 6, 12), lambda X, left, rows: 2 * [np.ones((len(rows), 2))], curve=False
-    )
+    result = evaluate(X, supervise(["a"] * 6 + ["b"] * 6, 12), lambda X, left, rows: 2 * [np.ones((len(rows), 2))])
     assert not [name for name in result.summary()["measure"] if "level" in name or "hierarchical" in name]
     assert "level" not in result.table()

@@ -1,6 +1,6 @@
 import numpy as np
 
-from topicsteer.analysis.keyword_advice import ambiguous_keywords, proposed_keywords
+from topicsteer.analysis.label_advice import ambiguous_keywords, proposed_keywords
 from topicsteer.analysis.topics import Topics
 from topicsteer.labels.codebook import Codebook
 

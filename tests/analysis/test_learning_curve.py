@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from topicsteer.analysis.learning_curve import extrapolate
-from topicsteer.labels.folds import growing_subsets
+from topicsteer.analysis.label_advice import extrapolate
 from topicsteer.labels.forms import forbid, supervise
+from topicsteer.labels.supervision import growing_subsets
 
 
 def test_thinned_labels_grow_and_every_topic_keeps_one():
@@ -31,9 +31,9 @@ def test_extrapolation_of_power_laws(power):
     gains, errors = [], []
     for _ in range(50):
         again = 0.9 - n**-power + rng.normal(size=(10, 4)) * 0.01 / 3  # jackknife copies of points with error 0.01
-        found = extrapolate(n, again.mean(axis=0) + rng.normal(size=4) * 0.01, again, 240)
-        gains.append(found.gain)
-        errors.append(found.error)
+        gain, error = extrapolate(n, again.mean(axis=0) + rng.normal(size=4) * 0.01, again, 240)
+        gains.append(gain)
+        errors.append(error)
     true = 240**-power - 480**-power
     assert abs(np.mean(gains) - true) < 0.01
     assert np.mean(np.abs(np.array(gains) - true) <= 2 * np.array(errors)) >= 0.85
@@ -42,6 +42,6 @@ def test_extrapolation_of_power_laws(power):
 
 def test_a_flat_or_falling_curve_promises_nothing():
     n, falling = np.array([20, 40, 80, 160]), np.array([0.8, 0.79, 0.78, 0.77])
-    assert extrapolate(n, falling, np.tile(falling, (10, 1)), 160).gain == 0
+    assert extrapolate(n, falling, np.tile(falling, (10, 1)), 160)[0] == 0
     high = np.array([0.7, 0.8, 0.9, 0.995])
-    assert extrapolate(n, high, np.tile(high, (10, 1)), 160).gain == pytest.approx(0.005)
+    assert extrapolate(n, high, np.tile(high, (10, 1)), 160)[0] == pytest.approx(0.005)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from topicsteer.analysis.stopping import LITTLE, MORE, LabelCurve, label_curve, stopping_advice
+from experiments.corpora import load_newsgroups, load_reuters
+from topicsteer.analysis.label_advice import LITTLE, MORE, LabelCurve, label_curve, stopping_advice
 from topicsteer.backends import as_rows
-from topicsteer.corpora import load_newsgroups, load_reuters
 from topicsteer.guidance.latent import latent_directions
 from topicsteer.guidance.train import train_guide
 from topicsteer.labels.forms import supervise

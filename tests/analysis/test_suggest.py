@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from topicsteer import TopicModel
-from topicsteer.analysis import suggest
-from topicsteer.analysis.suggest import NOISE, audit, doubt_sentence
+from topicsteer.analysis import suggestions
+from topicsteer.analysis.suggestions import NOISE, audit, doubt_sentence
 from topicsteer.corpora import Documents, load_docstrings
-from topicsteer.labels.folds import drop_tenth
 from topicsteer.labels.forms import supervise
+from topicsteer.labels.supervision import drop_tenth
 
 
 @pytest.fixture
@@ -32,12 +32,12 @@ def test_the_greedy_choice_is_that_of_the_slow_sum():
         gain = [sum(weight[r] * (Z[r] @ C @ Z[i]) ** 2 for r in range(40)) / (Z[i] @ C @ Z[i] + NOISE)
                 for i in range(40)]  # fmt: skip
         slow.append(max((i for i in range(40) if i not in slow), key=lambda i: gain[i]))
-    assert suggest._greedy(Z, unknown, weight, 6) == slow
+    assert suggestions.greedy_choice(Z, unknown, weight, 6) == slow
 
 
 def test_what_is_new_and_what_is_between_comes_first(scene):
     Z, P, supervision, seen = scene
-    found = suggest.suggest(Z.__getitem__, P, supervision, seen, 6)
+    found = suggestions.suggest(Z.__getitem__, P, supervision, seen, 6)
     assert found[0].row >= 30
     assert {s.row >= 60 for s in found} == {True, False}
     whys = {s.why for s in found}
@@ -48,28 +48,27 @@ def test_what_is_new_and_what_is_between_comes_first(scene):
 def test_labelled_documents_and_near_duplicates_are_left_out(scene):
     Z, P, supervision, seen = scene
     Z[31:60] = Z[30]
-    found = suggest.suggest(Z.__getitem__, P, supervision, seen, 70)
+    found = suggestions.suggest(Z.__getitem__, P, supervision, seen, 70)
     rows = [s.row for s in found]
     assert len(set(rows)) == len(rows)
     assert not {0, 1, 2} & set(rows)
     assert sum(30 <= row < 60 for row in rows) == 1
-    only = suggest.suggest(Z.__getitem__, P, supervision, seen, 5, rows=np.arange(3, 10))
+    only = suggestions.suggest(Z.__getitem__, P, supervision, seen, 5, rows=np.arange(3, 10))
     assert {s.row for s in only} <= set(range(3, 10))
 
 
-def test_of_many_documents_few_are_looked_at_closely(scene, monkeypatch):
+def test_of_many_documents_few_are_looked_at_closely(scene):
     Z, P, supervision, seen = scene
-    monkeypatch.setattr(suggest, "SHORTLIST", 12)
     asked = []
 
     def place(rows):
         asked.append(rows)
         return Z[rows]
 
-    found = suggest.suggest(place, P, supervision, seen, 5)
+    found = suggestions.suggest(place, P, supervision, seen, 5, shortlist=12)
     assert len(found) == 5
     assert 12 <= len(asked[0]) <= 24
-    again = suggest.suggest(place, P, supervision, seen, 5)
+    again = suggestions.suggest(place, P, supervision, seen, 5, shortlist=12)
     assert found == again
 
 
@@ -87,7 +86,7 @@ def test_of_many_documents_few_are_looked_at_closely(scene, monkeypatch):
 def test_reasons(p, counts, strange, why):
     labels = ["tea"] * counts[0] + ["milk"] * counts[1]
     supervision = supervise(labels, len(labels), topics=["tea", "milk"])
-    assert suggest._suggestion(0, np.array(p), supervision, strange).why == why
+    assert suggestions.suggestion_of(0, np.array(p), supervision, strange).why == why
 
 
 def test_audit_orders_wrong_missing_and_what_cannot_be_judged():
@@ -139,20 +138,20 @@ def model():
 @pytest.mark.slow
 def test_a_model_suggests_among_its_own_and_among_new_documents(model, tmp_path):
     fitted, documents = model
-    table = fitted.suggest(10)
+    table = fitted.labels.suggest(10)
     assert table.columns == ["id", "text", "topics", "why", "chosen", "probability"]
-    unlabelled = {i for i, known in zip(documents.ids, fitted.supervision_.labelled, strict=True) if not known}
+    unlabelled = {i for i, known in zip(documents.ids, fitted.state_.supervision.labelled, strict=True) if not known}
     assert len(table) == 10
     assert set(table["id"]) <= unlabelled
     fitted.save(tmp_path / "model")
     loaded = TopicModel.load(tmp_path / "model")
     with pytest.raises(ValueError, match="attach"):
-        loaded.suggest(10)
-    assert loaded.suggest(10, documents).equals(table)
+        loaded.labels.suggest(10)
+    assert loaded.labels.suggest(10, documents).equals(table)
     new = Documents([f"new {i}" for i in range(50)], documents.texts[:50])
-    assert set(loaded.suggest(3, new)["id"]) <= set(new.ids)
-    assert loaded.audit(5).columns == ["id", "topic", "given", "probability", "why"]
-    assert loaded.attach(documents).stopping_advice() == fitted.stopping_advice()
+    assert set(loaded.labels.suggest(3, new)["id"]) <= set(new.ids)
+    assert loaded.labels.audit(5).columns == ["id", "topic", "given", "probability", "why"]
+    assert loaded.attach(documents).labels.advice() == fitted.labels.advice()
 
 
 @pytest.mark.slow
@@ -164,18 +163,18 @@ def test_flipped_labels_come_first_in_the_audit(model):
     for i in flipped:
         labels[i] = [str(rng.choice([name for name in documents.topic_names if name not in labels[i]]))]
     fitted = TopicModel(0).fit(documents.texts, labels)
-    table = fitted.audit()
+    table = fitted.labels.audit()
     assert len(table) >= sum(map(len, labels))
     first = table.head(len(table) // 10)
     assert np.mean([i in set(first["id"]) for i in flipped]) > 0.5
-    fitted.merge(fitted.result_.names[:2])
-    assert len(fitted.audit(7)) == 7
+    fitted.edit.merge(fitted.state_.topics.names[:2])
+    assert len(fitted.labels.audit(7)) == 7
 
 
 def test_without_labels_the_most_typical_come_first():
     texts = ["green tea leaves"] * 2 + ["roast coffee beans", "coffee beans ground", "black tea with milk"]
     fitted = TopicModel(2).fit(texts)
-    assert set(fitted.suggest(2)["why"]) == {"unlike anything labelled yet"}
+    assert set(fitted.labels.suggest(2)["why"]) == {"unlike anything labelled yet"}
     with pytest.raises(ValueError, match="audit needs labels"):
-        fitted.audit()
-    assert not fitted.stopping_advice().stop
+        fitted.labels.audit()
+    assert not fitted.labels.advice().stop

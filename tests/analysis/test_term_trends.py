@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.stats import chi2_contingency, false_discovery_control
 
-from topicsteer.analysis.term_trends import EXPECTED, LEVEL, RETURNED, TESTED, term_trends, thirds
+from topicsteer.analysis.groups import EXPECTED, LEVEL, RETURNED, TESTED, term_trends, thirds
 from topicsteer.backends import as_rows
 from topicsteer.backends.block_folder import BlockFolder, write_blocks
 

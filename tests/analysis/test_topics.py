@@ -58,7 +58,7 @@ def test_a_document_without_topics_has_no_proportions_and_lowers_the_shares(topi
     assert share.sum() == pytest.approx(1)
 
 
-def with_memberships(topics, columns, outsiders=0):
+def with_memberships(topics, columns, outsiders=None):
     """The topics with random memberships of so many columns."""
     memberships = np.random.default_rng(1).random((len(topics.W), columns))
     return replace(topics, memberships=memberships, outsiders=outsiders), memberships.mean(axis=0)
@@ -74,7 +74,7 @@ def test_shares_are_mean_memberships_and_proportions_where_free_topics_have_none
 
 
 def test_the_table_of_an_open_world_may_end_with_none(topics):
-    found, means = with_memberships(topics, 6, outsiders=7)
+    found, means = with_memberships(topics, 6, outsiders=np.arange(40) < 7)
     *_, last = zip(*found.table(none=True).values(), strict=True)
     assert last == ("(none)", "none", 7, pytest.approx(means[-1]), "")
     assert found.table()["topic"] == found.table(none=True)["topic"][:-1] == list(topics.names)

@@ -5,11 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topicsteer.analysis.design import Sample
-from topicsteer.analysis.estimates import Predictions
+from topicsteer.analysis.estimates import Predictions, TreeColumns, spread_out
 from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.prevalence import prevalence
-from topicsteer.analysis.tree_shares import TreeColumns, spread_out
+from topicsteer.analysis.sampling import Sample
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.origin import Origin
 
@@ -29,7 +28,7 @@ def truth_of(forest, rng, several, n=N):
     return has
 
 
-def shares_of(forest, has, rng, labelled=300, depth=0.0, found=(), groups=None):
+def shares_of(forest, has, rng, labelled=300, depth=0.0, groups=None):
     """Shares from random labels; ``depth`` of the documents with a topic have labels that end at a root."""
     truth = np.column_stack([has, ~has.any(axis=1)]).astype(float)
     noisy = np.clip(0.15 + 0.7 * has + rng.normal(0, 0.15, has.shape), 0, 1)
@@ -40,12 +39,9 @@ def shares_of(forest, has, rng, labelled=300, depth=0.0, found=(), groups=None):
     for k in forest.roots:
         short = (labels[:, k] == 1) & (rng.random(labelled) < depth)
         labels[np.ix_(short, list(forest.descendants(k)))] = np.nan
-    for k in found:  # documents that lack the topic above lack it too; nothing else is known of it
-        above = forest.parents[k]
-        labels[:, k] = np.nan if above < 0 else np.where(labels[:, above] == 0, 0.0, np.nan)
     sample = Sample(rows, labels, Origin.unknown(labelled), np.arange(labelled))
     names = [*(f"t{k}" for k in range(len(forest))), "(none)"]
-    tree = TreeColumns(forest, frozenset(found))
+    tree = TreeColumns(forest)
     return prevalence(names, len(forest), sample, [Predictions(P, P[rows])], P, groups, tree=tree)
 
 
@@ -59,23 +55,17 @@ forests = st.lists(st.integers(-1, 6), min_size=2, max_size=7).map(
 
 
 @settings(max_examples=25, deadline=None)
-@given(forests, st.integers(0, 99), st.booleans(), st.floats(0, 0.9), st.booleans())
-def test_a_topic_is_its_rest_plus_the_topics_below(forest, seed, several, depth, with_found):
+@given(forests, st.integers(0, 99), st.booleans(), st.floats(0, 0.9))
+def test_a_topic_is_its_rest_plus_the_topics_below(forest, seed, several, depth):
     rng = np.random.default_rng(seed)
     has = truth_of(forest, rng, several, 300)
-    leaves = [k for k in range(len(forest)) if not forest.children[k] and forest.parents[k] >= 0]
-    free = leaves[:1] if with_found else []
     groups = Groups("g", ("a", "b", "c"), rng.integers(3, size=300))
-    found = shares_of(forest, has, rng, 60, depth, free, groups)
-    tree = TreeColumns(forest, frozenset(free))
-    assert len(found.topics) == len(forest) + 1 + len(tree.below)
+    found = shares_of(forest, has, rng, 60, depth, groups)
+    assert len(found.topics) == len(forest) + 1 + len(TreeColumns(forest).below)
     for k, children in enumerate(forest.children):
         if not children:
             continue
         below = sum(column(found, f"t{c}") for c in children)
-        if k not in tree.below:  # only free topics below: a part of the topic has none of them
-            assert (below <= column(found, f"t{k}") + 1e-9).all()
-            continue
         assert found.topics[found.topics.index(f"t{k}") + 1] == f"t{k}, nothing below"
         excess = below + column(found, f"t{k}, nothing below") - column(found, f"t{k}")
         if any(f"t{k}" in line for line in found.sentences if "several topics below" in line):
@@ -84,9 +74,6 @@ def test_a_topic_is_its_rest_plus_the_topics_below(forest, seed, several, depth,
             np.testing.assert_allclose(excess, 0, atol=1e-9)
         for c in children:
             assert (column(found, f"t{c}") <= column(found, f"t{k}") + 1e-9).all()
-    inside = [found.topics.index(f"t{k}") for k in free if forest.parents[k] >= 0]
-    assert np.isnan(found.low[:, inside]).all()
-    assert not found.labels[:, inside].any()
     assert ((found.share >= -1e-12) & (found.share <= 1 + 1e-12)).all()
     with np.errstate(invalid="ignore"):
         assert not ((found.low > found.share + 1e-9) | (found.high < found.share - 1e-9)).any()

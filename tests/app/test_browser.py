@@ -12,12 +12,12 @@ from browsing import SEND, goto, opened, running, wait
 from problems import planted_texts
 
 from topicsteer import TopicModel
-from topicsteer.app.workbench.project import Project
+from topicsteer.app.workbench.actions import NewTopic, apply
+from topicsteer.app.workbench.project import Project, ProjectSettings
 from topicsteer.app.workbench.session import LabelSession
-from topicsteer.app.workbench.settings import ProjectSettings
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents, attach_labels, read_labels, read_table
-from topicsteer.system.safe_text import visible
+from topicsteer.system.templates import visible
 
 pytestmark = browsing.MARKS
 
@@ -213,7 +213,7 @@ def test_the_whole_loop(browser, table):
     again = TopicModel(10, topics=[t.name for t in training.topics], complete=training.complete)
     with warnings.catch_warnings(action="ignore"):
         again.fit(documents)
-    assert again.result_.table() == fitted.result.table()
+    assert again.state_.topics.table() == fitted.result.table()
     workbench.close()
 
 
@@ -232,8 +232,8 @@ def fast(table, name):
     Workbench.make(path, read_table(table, text="body", labels=False))
     session = LabelSession(Project.open(path))
     for row, topic in enumerate(("coffee", "tea")):
-        session.new_topic("me", name=topic, documents=[row])
-    session.change_settings("me", refit_after=0)
+        apply(session, "me", NewTopic(name=topic, documents=[row]))
+    session.change_settings(refit_after=0)
     session.project.close()
     return path
 
@@ -481,8 +481,8 @@ def test_a_free_topic_is_made_known_by_confirming_its_documents(browser, tmp_pat
     Workbench.make(path, Documents([f"d{row}" for row in range(6 * size)], planted_texts(6, size)))
     session = LabelSession(Project.open(path))
     for k in range(3):
-        session.new_topic("me", name=f"t{k}", documents=list(range(k * size, k * size + 10)))
-    session.change_settings("me", free_topics=3, refit_after=0)
+        apply(session, "me", NewTopic(name=f"t{k}", documents=list(range(k * size, k * size + 10))))
+    session.change_settings(free_topics=3, refit_after=0)
     session.project.close()
     with running(path) as address, opened(browser, address) as page:
         page.keyboard.press("f")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from browsing import running
 
-from topicsteer.analysis.document_map import Layout
-from topicsteer.app.workbench.document_map import STORED, stored_layout
+from topicsteer.analysis.map_layout import Layout
+from topicsteer.app.workbench.map_view import STORED, stored_layout
 from topicsteer.app.workbench.project import Project
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.workbench import Workbench
@@ -54,7 +54,7 @@ def project(tmp_path):
     places = np.stack([x, 0.1 + 0.8 * rng.random(90)], axis=1).astype(np.float32)
     project = Project.open(path)
     project.set({STORED: stored_layout(Layout(np.arange(90), places, 1.2, "umap", 90))})
-    LabelSession(project).change_settings("me", refit_after=0)
+    LabelSession(project).change_settings(refit_after=0)
     project.close()
     return path
 

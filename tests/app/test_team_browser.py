@@ -1,11 +1,11 @@
-"""People who label together, in a real browser: 500 disagreements by keyboard, blind mode, notes, bulk topics."""
+"""People who label together, in a real browser: 120 disagreements by keyboard, blind mode, notes, bulk topics."""
 
 import browsing
 import pytest
-from browsing import SECONDS, goto, opened, running, wait
+from browsing import goto, opened, running, wait
 
-from topicsteer.app.workbench import team
-from topicsteer.app.workbench.agreement import disagreements
+from topicsteer.app.workbench.actions import Label, NewTopic, WriteNote, apply
+from topicsteer.app.workbench.agreement_view import disagreements
 from topicsteer.app.workbench.project import Project
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.corpora import Documents
@@ -21,16 +21,16 @@ def browser():
 
 @pytest.fixture
 def project(tmp_path):
-    """Two people who differ on both topics of 250 documents."""
+    """Two people who differ on both topics of 60 documents."""
     path = tmp_path / "team.steer"
-    Project.create(path, Documents([f"d{i}" for i in range(260)], [f"text {i} of tea" for i in range(260)]))
+    Project.create(path, Documents([f"d{i}" for i in range(70)], [f"text {i} of tea" for i in range(70)]))
     session = LabelSession(Project.open(path))
     for name in ("tea", "coffee"):
-        session.new_topic("ann", name=name, description=f"any {name}")
-    session.change_settings("ann", refit_after=0)
-    rows = list(range(250))
+        apply(session, "ann", NewTopic(name=name, description=f"any {name}"))
+    session.change_settings(refit_after=0)
+    rows = list(range(60))
     for who, key in (("ann", 1), ("bob", 2)):
-        session.label(who, documents=rows, key=key, state="permitted")
+        apply(session, who, Label(documents=rows, key=key, state="permitted"))
     session.project.close()
     return path
 
@@ -43,32 +43,32 @@ def state_of(path, ask):
         session.project.close()
 
 
-def test_500_disagreements_are_settled_by_keyboard_alone(browser, project):
+def test_120_disagreements_are_settled_by_keyboard_alone(browser, project):
     with running(project) as address, opened(browser, address) as page:
         page.keyboard.press("g")
         page.keyboard.press("a")
         page.wait_for_selector(".agreement tbody tr")
         wait(page, "document.querySelectorAll('.agreement .interval-bar').length === 4")
         page.keyboard.press("Enter")
-        page.wait_for_selector("#settle-left:has-text('500 left')")
+        page.wait_for_selector("#settle-left:has-text('120 left')")
         assert page.locator(".sides li").all_inner_texts() == ["ann", "bob"]
         assert "any tea" in page.inner_text(".settle")
-        for k in range(500):
+        for k in range(120):
             page.keyboard.press("n" if k % 5 == 4 else "y")
-        page.wait_for_selector(".empty:has-text('Every disagreement is settled')", timeout=5 * SECONDS)  # 500 writes
+        page.wait_for_selector(".empty:has-text('Every disagreement is settled')")
         page.keyboard.press("u")
         page.wait_for_selector("#settle-left:has-text('1 left')")
         page.keyboard.press("y")
         page.wait_for_selector(".empty:has-text('Every disagreement is settled')")
         page.keyboard.press("Escape")
-        page.wait_for_selector("text=250 documents settled so far")
+        page.wait_for_selector("text=60 documents settled so far")
 
     def check(session):
         assert disagreements(session).total == 0
-        for row in range(250):
+        for row in range(60):
             votes, permitted = session.votes_of(row), session.decisions[row].permitted
             assert (votes["ann"], votes["bob"]) == ({1: True, 2: False}, {2: True, 1: False})  # kept
-            tea, coffee = row % 5 != 4, (250 + row) % 5 != 4 or row == 249
+            tea, coffee = row % 5 != 4, (60 + row) % 5 != 4 or row == 59
             assert permitted == {key for key, has in ((1, tea), (2, coffee)) if has}
 
     state_of(project, check)
@@ -76,8 +76,8 @@ def test_500_disagreements_are_settled_by_keyboard_alone(browser, project):
 
 def test_a_second_person_labels_blind(browser, project):
     def prepare(session):
-        session.change_settings("ann", blind=True)
-        team.note(session, "ann", document=3, text="secret")
+        session.change_settings(blind=True)
+        apply(session, "ann", WriteNote(document=3, text="secret"))
 
     state_of(project, prepare)
     with running(project) as address, opened(browser, address) as page:
@@ -118,7 +118,7 @@ def test_a_second_person_labels_blind(browser, project):
 def test_bulk_topic_queued_fit_and_menu(browser, project):
     with running(project) as address, opened(browser, address) as page:
         wait(page, "document.querySelector('#goal-text')?.innerText.includes('of 50 is reached')")
-        assert page.inner_text("#goal-text").startswith("250 labelled: the target of 50 is reached, 260 documents")
+        assert page.inner_text("#goal-text").startswith("60 labelled: the target of 50 is reached, 70 documents")
         goto(page, "documents")
         page.select_option("#filter", "unlabelled")
         wait(page, "document.querySelectorAll('.documents tbody tr').length === 10")

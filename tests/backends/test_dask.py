@@ -1,10 +1,8 @@
 """Tests on a real cluster: a scheduler and worker processes on this machine."""
 
-import contextlib
 import itertools
 import os
 import signal
-import socket
 import subprocess
 import sys
 import textwrap
@@ -18,13 +16,12 @@ import pytest
 from problems import make_problem, planted_texts
 
 from topicsteer import TSNMF, TopicModel
-from topicsteer.backends import dask as backend
 from topicsteer.backends.block_folder import BlockError
-from topicsteer.backends.dask import shared_folder
+from topicsteer.backends.dask import NoWorkers, gather, shared_folder
+from topicsteer.system.threads import interruptions
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
-psutil = pytest.importorskip("psutil")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")]
 
 BOUNDS = [0, 90, 90, 250, 300, 400]
@@ -99,7 +96,7 @@ def test_an_open_world_is_the_same_on_disk_and_on_a_cluster(cluster, tmp_path):
     on_disk = TopicModel(3).fit(table, "labels", **options)
     on_cluster = TopicModel(3).fit(texts, labels, folder=tmp_path / "dask", client=distributed.Client(cluster))
     for found in (on_disk, on_cluster):
-        assert found.result_.names == expected.result_.names
+        assert found.state_.topics.names == expected.state_.topics.names
         np.testing.assert_array_equal(found.state_.memberships, expected.state_.memberships)
         np.testing.assert_array_equal(found.state_.document_topics, expected.state_.document_topics)
 
@@ -173,13 +170,18 @@ def test_a_bad_block_is_named(cluster, data):
         fit(delayed(bad), y)
 
 
-def test_a_folder_that_workers_cannot_access_is_refused(cluster, data, monkeypatch):
-    from topicsteer.backends import dask as module
+def test_a_folder_that_workers_cannot_access_is_refused(tmp_path):
+    class Elsewhere:
+        """A client of a cluster on other machines."""
 
-    X, y, _ = data
-    monkeypatch.setattr(module, "_exists", lambda path: False)
+        def scheduler_info(self):
+            return {"workers": {"tcp://10.0.0.4:1": {}}}
+
+        def run(self, function, path):
+            return {"tcp://10.0.0.4:1": function(path.replace(str(tmp_path), "/no/such/folder"))}
+
     with pytest.raises(BlockError, match="set folder= to a folder that all workers share"):
-        fit(delayed(X), y)
+        shared_folder(Elsewhere(), tmp_path)
 
 
 def test_a_fit_waits_for_the_first_worker(cluster, tmp_path):
@@ -202,81 +204,40 @@ def leave(cluster, then=None):
     return callback
 
 
-def test_a_fit_without_workers_says_so_and_resumes_when_they_come(cluster, data, monkeypatch):
-    monkeypatch.setattr(backend, "PATIENCE", 0.5)
+def test_a_fit_without_workers_resumes_when_they_come(cluster, data):
     X, y, _ = data
     scale(cluster, 1)
     expected = fit(delayed(X), y)
-    back = threading.Timer(3, cluster.scale, (1,))
-    with pytest.warns(UserWarning, match=r"no workers, so the fit waits, .* dask worker tcp://"):
-        found = TSNMF(6, max_iter=12, tol=0.0, random_state=0).fit(delayed(X), y, callback=leave(cluster, back))
+    back = threading.Timer(1, cluster.scale, (1,))
+    found = fit(delayed(X), y, callback=leave(cluster, back))
     np.testing.assert_array_equal(found.components_, expected.components_)
     scale(cluster, 1)
 
 
-@pytest.mark.filterwarnings("ignore:The cluster has no workers")
-def test_a_fit_without_workers_gives_up_in_the_end(cluster, data, monkeypatch):
-    monkeypatch.setattr(backend, "PATIENCE", 0.5)
-    monkeypatch.setattr(backend, "LIMIT", 2.0)
-    X, y, _ = data
-    scale(cluster, 1)
-    with pytest.raises(backend.NoWorkers, match="no workers for 2 s"):
-        TSNMF(6, max_iter=12, tol=0.0, random_state=0).fit(delayed(X), y, callback=leave(cluster))
+def test_without_workers_it_says_so_and_gives_up_in_the_end(cluster):
+    client = distributed.get_client()
+    scale(cluster, 0)
+    task = client.submit(os.getpid, pure=False)
+    with (
+        pytest.warns(UserWarning, match=r"no workers, so the fit waits, .* dask worker tcp://"),
+        pytest.raises(NoWorkers, match="no workers for 2 s"),
+    ):
+        gather(client, [task], patience=0.5, limit=2)
+    cluster.scale(1)
+    assert gather(client, [task]) != [os.getpid()]
     scale(cluster, 1)
 
 
 @pytest.mark.filterwarnings("ignore:The cluster has no workers")
-def test_the_first_ctrl_c_ends_a_fit_without_workers(cluster, data, monkeypatch):
-    monkeypatch.setattr(backend, "PATIENCE", 0.5)
-    X, y, _ = data
-    scale(cluster, 1)
-    ctrl_c = threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT))
+def test_the_first_ctrl_c_ends_a_wait_for_workers(cluster):
+    client = distributed.get_client()
+    scale(cluster, 0)
+    threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT)).start()
     began = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        TSNMF(6, max_iter=12, tol=0.0, random_state=0).fit(delayed(X), y, callback=leave(cluster, ctrl_c))
+    with interruptions(), pytest.raises(KeyboardInterrupt):
+        gather(client, [client.submit(os.getpid, pure=False)], patience=0.5)
     assert time.monotonic() - began < 60
     scale(cluster, 1)
-
-
-def test_the_scheduler_of_the_command_line_refuses_strangers():
-    """Whoever reaches a scheduler can run code on its workers."""
-    from topicsteer.cli.large import cluster as start
-
-    with start(1, None, quiet=True) as client:
-        address = client.scheduler.address
-        assert address.startswith("tls://127.0.0.1:")
-        assert client.submit(os.getpid).result() > 0
-        workers = list(client.scheduler_info()["workers"])
-        for victim in (address, *workers):
-            for scheme, security in (("tcp", None), ("tls", distributed.Security.temporary())):
-                place = victim.replace("tls", scheme)
-                with pytest.raises((OSError, TimeoutError)):
-                    distributed.Client(place, timeout=3, security=security, set_as_default=False)
-
-
-def listening():
-    """The ports on which this process and its children listen."""
-    me = psutil.Process()
-    found = [place for process in (me, *me.children(recursive=True)) for place in process.net_connections("inet")]
-    return {place.laddr[:2] for place in found if place.status == psutil.CONN_LISTEN}
-
-
-def test_no_port_of_our_cluster_serves_web_pages():
-    """Dask's own scheduler and workers show names, times and logs of tasks to everybody on the machine."""
-    from topicsteer.cli.large import cluster as start
-
-    before = listening()
-    with start(1, None, quiet=True) as client:
-        assert client.submit(os.getpid).result() > 0
-        ports = listening() - before
-        assert len(ports) == 3  # scheduler, worker and the process that restarts it
-        for host, port in ports:
-            assert host == "127.0.0.1"
-            with socket.create_connection((host, port), timeout=10) as stranger:
-                stranger.sendall(b"GET / HTTP/1.0\r\n\r\n")
-                with contextlib.suppress(ConnectionResetError):
-                    assert not stranger.recv(100).startswith(b"HTTP")
-        assert not client.scheduler_info()["services"]
 
 
 def test_without_a_cluster_the_error_explains_how_to_start_one():

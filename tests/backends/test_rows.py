@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from topicsteer import TSNMF, TopicModel
-from topicsteer.backends import as_rows, memory
+from topicsteer.backends import as_rows
 from topicsteer.backends.block_folder import in_blocks, write_blocks
+from topicsteer.backends.in_memory import MemoryRows
 from topicsteer.backends.weight_folder import BlockError
+from topicsteer.labels.forms import supervise
+from topicsteer.nmf.protocols import Problem
+from topicsteer.system.files import Scratch
 
 X = sp.random_array((10, 6), density=0.4, format="csr", rng=np.random.default_rng(0))
 
@@ -50,9 +53,8 @@ def test_stores_collect_the_results_of_blocks(rows, tmp_path):
     assert not list(tmp_path.glob("weights/*"))
 
 
-def test_a_large_dense_result_of_rows_in_memory_is_a_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory, "LARGE", 8 * 10 * 6 - 1)
-    rows, values = as_rows(X), np.random.default_rng(0).random((10, 6))
+def test_a_large_dense_result_of_rows_in_memory_is_a_file(tmp_path):
+    rows, values = MemoryRows(X, large=8 * 10 * 6 - 1), np.random.default_rng(0).random((10, 6))
     for folder in (None, tmp_path):
         store = rows.dense_store(folder, "weights", 6, np.float64)
         store.write(0, iter([values[:7], values[7:]]))
@@ -61,38 +63,46 @@ def test_a_large_dense_result_of_rows_in_memory_is_a_file(tmp_path, monkeypatch)
     assert isinstance(store.close(), np.memmap)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("init", ["labels", "random"])
-def test_large_weights_of_rows_in_memory_are_a_file(init, tmp_path, monkeypatch):
-    model, labels = TSNMF(3, init=init, max_iter=5, tol=0, random_state=0), {0: "a", 5: "b"}
-    expected = model.fit(X, labels).document_topics_
-    monkeypatch.setattr(memory, "LARGE", 8)
-    np.testing.assert_array_equal(model.fit(as_rows(X), labels, folder=tmp_path).document_topics_, expected)
-    np.testing.assert_array_equal(np.load(tmp_path / "document_topics.npy"), expected)
+def posed(rows, first=None):
+    """A problem with three topics and two labels."""
+    supervision = supervise({0: "a", 5: "b"}, rows.shape[0])
+    return Problem(rows, supervision, ["free"], first=first)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("first", [None, lambda rows: np.random.default_rng(0).random((rows.stop - rows.start, 3))])
+def test_large_weights_of_rows_in_memory_are_a_file(first, tmp_path):
+    expected = posed(as_rows(X), first).starting_weights(0)
+    rows = MemoryRows(X, large=8)
+    W = rows.backend(posed(rows, first), Scratch(tmp_path)).weights()
+    W[3] = 7
+    np.testing.assert_array_equal(np.delete(W, 3, axis=0), np.delete(expected, 3, axis=0))
+    np.testing.assert_array_equal(np.load(tmp_path / "document_topics.npy"), W)
+
+
 def test_a_full_disk_is_an_error_before_the_fit(tmp_path, monkeypatch):
     """Without a reservation, the system would kill the process at the first page that has no room."""
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(memory, "LARGE", 8)
     monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
+    rows = MemoryRows(X, large=8)
     with pytest.raises(BlockError, match=r"could not write document_topics.npy .*: No space left on device"):
-        TSNMF(3).fit(as_rows(X), folder=tmp_path)
+        rows.backend(posed(rows), Scratch(tmp_path))
 
 
-def test_arrays_of_an_earlier_fit_in_the_same_folder_stay(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory, "LARGE", 8)
-    texts = ["green tea leaves", "roast coffee beans", "tea with leaves", "coffee of roast beans"] * 6
-    first = TopicModel(1, world="closed").fit(texts, ["tea", "coffee"] + [None] * 22, folder=tmp_path / "work")
-    before = [np.array(values) for values in (first.result_.W, first.memberships_)]
-    assert isinstance(first.memberships_, np.memmap)
-    TopicModel(0, world="closed").fit(texts[:12], ["coffee", "tea"] + [None] * 10, folder=tmp_path / "work")
-    for old, now in zip(before, (first.result_.W, first.memberships_), strict=True):
-        np.testing.assert_array_equal(now, old)
+def test_arrays_of_an_earlier_fit_in_the_same_folder_stay(tmp_path):
+    def fitted(rows, value):
+        W = rows.backend(posed(rows), Scratch(tmp_path)).weights()
+        W[:] = value
+        store = rows.dense_store(tmp_path, "memberships", 3, X.dtype)
+        store.write(0, [W])
+        return W, store.close()
+
+    first = fitted(MemoryRows(X, large=8), 1)
+    fitted(MemoryRows(X[:6], large=8), 2)
+    for values in first:
+        np.testing.assert_array_equal(values, np.ones((10, 3)))
 
 
 def test_blocks_on_disk_need_a_folder(tmp_path):

@@ -61,22 +61,22 @@ def test_tables_and_files(run, fitted, model, articles, gpt, tmp_path):
     assert differ.filter(pl.col("coder") == "gpt")["id"].to_list() == ["d1", "d3"]
     assert differ["answer"].unique().to_list() == ["tea"]
     assert differ["text"][0] == TEXTS[1]
-    same = fitted.coders({"gpt": gpt, "old": pl.read_csv(gpt)})
+    same = fitted.findings.coders({"gpt": gpt, "old": pl.read_csv(gpt)})
     assert same["kappa"].to_list() == pytest.approx(table["kappa"].to_list(), abs=1e-4)
 
 
 def test_answers_are_never_labels(fitted, gpt):
-    before = fitted.supervision_.pattern.copy()
-    fitted.coders({"gpt": gpt})
-    assert (fitted.supervision_.pattern == before).all()
-    assert int(fitted.supervision_.labelled.sum()) == 16
+    before = fitted.state_.supervision.pattern.copy()
+    fitted.findings.coders({"gpt": gpt})
+    assert (fitted.state_.supervision.pattern == before).all()
+    assert int(fitted.state_.supervision.labelled.sum()) == 16
 
 
 def test_python_takes_any_form_of_labels(fitted, gpt):
     answers = ["tea" if i in (1, 3) else topic for i, topic in enumerate(TOPICS)]
-    by_file, by_list = (fitted.coders({"gpt": given}).drop("coder") for given in (gpt, answers))
+    by_file, by_list = (fitted.findings.coders({"gpt": given}).drop("coder") for given in (gpt, answers))
     assert by_file.equals(by_list)
-    assert fitted.disagreements({"gpt": answers})["id"].to_list() == ["d1", "d3"]
+    assert fitted.findings.disagreements({"gpt": answers})["id"].to_list() == ["d1", "d3"]
 
 
 def test_without_answers_to_labelled_documents(run, model, tmp_path):
@@ -128,37 +128,11 @@ def test_odd_files_never_give_a_traceback(run, model, tmp_path, content):
     assert "--debug" not in err
 
 
-def test_bad_rows_can_stop_the_command(run, model, tmp_path):
-    (tmp_path / "gpt.csv").write_text("id,topics\nd1,tea\nd99,tea\n")
-    code, _, err = run("coders", model, "--coder", f"gpt={tmp_path / 'gpt.csv'}", "--on-error", "raise")
-    assert code == 1
-    assert "line 3: no document has the id 'd99'" in err
-
-
 def test_wrong_values_in_python(fitted):
     with pytest.raises(TypeError, match="expected a dict of names"):
-        fitted.coders([["tea"]])
+        fitted.findings.coders([["tea"]])
     with pytest.raises(ValueError, match="coder gpt: y has labels for 1 documents"):
-        fitted.coders({"gpt": ["tea"]})
-
-
-def test_methods_measures_with_documents(run, model, articles, gpt, tmp_path):
-    code, out, err = run("methods", model, articles, "--coder", f"gpt={gpt}")
-    assert code == 0
-    assert "On hidden labels (3 folds), average precision was" in out
-    assert "The answers of the coder gpt were compared with the labels of 16 documents" in out
-    code, short, _ = run("methods", model, "--no-measure")
-    assert code == 0
-    assert "Predictions were not evaluated" in short
-    code, nothing, err = run("methods", model, "-o", tmp_path / "methods.html", "-q")
-    assert (code, nothing, err) == (0, "", "")
-    assert (tmp_path / "methods.html").read_text().startswith("<!doctype html>")
-
-
-def test_methods_refuses_other_files(run, model, tmp_path):
-    code, _, err = run("methods", model, "-o", tmp_path / "methods.docx")
-    assert code == 1
-    assert "must end in .md or .html" in err
+        fitted.findings.coders({"gpt": ["tea"]})
 
 
 def test_coders_in_shares(run, model, articles, gpt):
@@ -168,9 +142,3 @@ def test_coders_in_shares(run, model, articles, gpt):
     code, alone, _ = run("prevalence", model, articles)
     labels = pl.read_csv(out.encode())["labels"].to_list()
     assert labels == pl.read_csv(alone.encode())["labels"].to_list()  # answers are never labels
-
-
-def test_memberships_with_coders(run, model, articles, gpt, tmp_path):
-    code, _, _ = run("coders", model, articles, "--coder", f"gpt={gpt}", "--memberships", tmp_path / "m.csv", "-q")
-    assert code == 0
-    assert pl.read_csv(tmp_path / "m.csv").columns == ["id", "coffee", "tea", "(none)"]

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from topicsteer import TopicModel
-from topicsteer.model.encoders import Model2Vec, embeddings_named
+from topicsteer.model.predictor import Model2Vec, embeddings_named
 
 TEXTS = ["green tea leaves", "the engine of a car", "an automobile and its wheels", "espresso with milk"] * 6
 LABELS = ["drinks", "vehicles", "vehicles", "drinks"] + [""] * 20
@@ -62,25 +62,30 @@ def test_vectors_in_a_file(command, table):
     done = command("fit", "train.csv", "--text", "text", "--free", "0", "--embeddings", "vectors.npy")
     assert done.exit_code == 0, done.stderr
     model = TopicModel.load("model")
-    assert model.uses_embeddings
+    assert model.state_.uses_embeddings
     assert model.state_.encoder["source"].endswith("vectors.npy")
     asked = command("predict", "model", "new.parquet")
     assert asked.exit_code == 1
     assert "was fitted with embeddings of " in asked.stderr
     assert "vectors.npy (2 columns): pass the embeddings of these texts too, as --embeddings" in asked.stderr
     assert predicted(command, "--embeddings", "new.npy") == ["drinks", "vehicles"]
+    evaluation = ("report", "model", "train.csv", "--evaluate", "--out", "r.html")
+    assert "pass the embeddings of these texts too, as --embeddings" in command(*evaluation).stderr
+    done = command(*evaluation, "--embeddings", "vectors.npy")
+    assert done.exit_code == 0, done.stderr
     wrong = command("predict", "model", "new.parquet", "--embeddings", "vectors.npy")
     assert "vectors.npy has 25 rows, and the table has 2" in wrong.stderr
     assert command("update", "model", "new.parquet").exit_code == 1
     assert command("update", "model", "new.parquet", "--embeddings", "new.npy", "--out", "later").exit_code == 0
-    assert command("evaluate", "train.csv", "--model", "model", "--no-curve").exit_code == 1
-    judged = ("evaluate", "train.csv", "--text", "text", "--embeddings", "vectors.npy", "--no-curve", "--folds", "2")
+    assert command("evaluate", "train.csv", "--model", "model").exit_code == 1
+    judged = ("evaluate", "train.csv", "--text", "text", "--embeddings", "vectors.npy", "--folds", "2")
     assert command(*judged).exit_code == 0
 
 
 def test_vectors_in_a_column_that_the_model_remembers(command, table):
     assert command("fit", "train.csv", "--text", "text", "--free", "0", "--embeddings", "vector").exit_code == 0
     assert TopicModel.load("model").state_.encoder["column"] == "vector"
+    assert command("report", "model", "train.csv", "--evaluate", "--out", "r.html").exit_code == 0
     assert predicted(command) == ["drinks", "vehicles"]
     assert command("update", "model", "new.parquet", "--out", "later").exit_code == 0
     missing = command("fit", "train.csv", "--embeddings", "vektor", "--text", "text")
@@ -108,13 +113,13 @@ def test_files_that_are_no_vectors(command, table, content, message):
 
 def test_a_missing_segmenter_is_found_before_the_work(command, table, monkeypatch):
     monkeypatch.setitem(sys.modules, "jieba", None)
-    from topicsteer.text.segmenters import segmenter_of
+    from topicsteer.text.languages import segmenter_of
 
     segmenter_of.cache_clear()
-    done = command("fit", "no-such-file.csv", "--segmenter", "jieba")
+    done = command("label", "train.csv", "--no-browser", "--segmenter", "jieba")
     assert done.exit_code == 1
     assert "pip install jieba" in done.stderr
-    assert "no segmenter 'mecab'" in command("evaluate", "train.csv", "--segmenter", "mecab").stderr
+    assert "no segmenter 'mecab'" in command("label", "train.csv", "--no-browser", "--segmenter", "mecab").stderr
 
 
 def static_model(folder):

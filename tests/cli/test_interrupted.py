@@ -36,17 +36,23 @@ def bytes_of(folder):
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_an_interrupted_fit_saves_nothing_unless_asked(run, table, tmp_path):
+def test_an_interrupted_fit_saves_nothing(run, table, tmp_path):
     code, _, err = run("fit", table, "-o", tmp_path / "m", "--free", 2)
     assert code == 130
     assert "Interrupted: nothing was saved" in err
     assert not (tmp_path / "m").exists()
-    code, _, err = run("fit", table, "-o", tmp_path / "m", "--free", 2, "--save-unfinished")
-    assert code == 130
-    assert "Saved in" in err
+
+
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.filterwarnings("ignore:Interrupted")
+def test_python_keeps_an_interrupted_fit(table, tmp_path):
+    model = TopicModel(2).fit(table)
+    assert model.state_.interrupted
+    model.edit.rename("tea", "infusions")
+    model.save(tmp_path / "m")
     model = TopicModel.load(tmp_path / "m")
-    assert model.interrupted
-    assert model.state_.estimator["ended"] == "interrupted"
+    assert model.state_.interrupted
+    assert "infusions" in model.state_.topics.names
     model.report(tmp_path / "r.html")
     assert "the fit was interrupted" in (tmp_path / "r.html").read_text()
 
@@ -59,15 +65,6 @@ def test_an_interrupted_command_leaves_the_old_model(run, table, tmp_path, reque
     for command in (("fit", table, "-o", tmp_path / "m"), ("update", tmp_path / "m", tmp_path / "more.csv")):
         assert run(*command, "-q")[0] == 130
         assert bytes_of(tmp_path / "m") == before
-    assert run("update", tmp_path / "m", tmp_path / "more.csv", "--save-unfinished")[0] == 130
-    assert len(TopicModel.load(tmp_path / "m").result_.ids) == 25
-
-
-def test_edits_of_an_unfinished_model_are_saved(run, table, tmp_path, request):
-    request.getfixturevalue("ctrl_c")
-    assert run("fit", table, "-o", tmp_path / "m", "--free", 2, "--save-unfinished")[0] == 130
-    assert run("edit", tmp_path / "m", "--rename", "tea=infusions")[0] == 0
-    assert "infusions" in TopicModel.load(tmp_path / "m").result_.names
 
 
 @pytest.mark.usefixtures("ctrl_c")

@@ -6,11 +6,11 @@ import time
 import pandas as pd
 import polars as pl
 import pytest
-from typer.main import get_command
 
 from topicsteer import TopicModel
-from topicsteer.cli import commands, settings_file, terminal
+from topicsteer.cli import terminal
 from topicsteer.corpora import Documents
+from topicsteer.model.predictor import Predictor
 
 TEXTS = ["green tea leaves", "roast coffee beans", "a tea with leaves", "coffee of roast beans"] * 6
 LABELS = [["tea"], ["coffee"], *([[]] * 22)]
@@ -44,13 +44,13 @@ def test_a_mistyped_label_makes_no_topic(run, model, tmp_path):
     assert "'milk' (document n2)" in err
     assert "permit new topics (--new-topics, or" in err
     assert TopicModel.load(model).codebook.names == ("coffee", "tea")
-    assert len(TopicModel.load(model).result_.ids) == 24
+    assert len(TopicModel.load(model).state_.topics.ids) == 24
 
 
 def test_known_labels_pass_without_new_topics(run, model, tmp_path):
     new = written(tmp_path / "new.csv", id=["n1"], text=["green tea"], label=["tea"])
     assert run("update", model, new, "--no-new-topics", "-q")[0] == 0
-    assert len(TopicModel.load(model).result_.ids) == 25
+    assert len(TopicModel.load(model).state_.topics.ids) == 25
 
 
 def test_a_new_topic_that_resembles_another_is_pointed_out(run, model, tmp_path):
@@ -74,7 +74,7 @@ def test_an_empty_night_is_no_failure(run, model, tmp_path, name):
     own = {"a.csv": "id,text,label", "b.csv": "number,words"}.get(name, "id")
     assert (code, out) == (0, f"{own},predicted,coffee,tea,(none)\n")
     assert f"{name} has no rows" in err
-    assert len(TopicModel.load(model).result_.ids) == 24
+    assert len(TopicModel.load(model).state_.topics.ids) == 24
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet", ".xlsx"])
@@ -93,14 +93,6 @@ def test_an_empty_night_has_the_columns_of_every_other_night(run, fitted, tmp_pa
     assert "1 bad row, kept" in one[2]
 
 
-def test_a_log_of_the_settings_file_is_json_from_its_first_line(run, fitted, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "topicsteer.toml").write_text('log = "json"\ntext = "text"\n')
-    (tmp_path / "one.csv").write_text("text\na pot of tea\n")
-    lines = [json.loads(line) for line in run("predict", fitted, "one.csv")[2].splitlines()]
-    assert lines[0]["message"] == "Settings from topicsteer.toml: text"
-
-
 def test_an_empty_file_is_no_table(run, model, tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("")
     code, _, err = run("update", model, tmp_path / "a.csv")
@@ -112,17 +104,9 @@ def test_an_empty_file_is_no_table(run, model, tmp_path, monkeypatch):
     assert (code, err) == (1, "error: standard input: is empty; expected a header with the names of the columns\n")
 
 
-def test_the_table_of_changes_breaks_no_heading(run, model, tmp_path):
-    new = written(tmp_path / "new.csv", id=["n1"], text=["green tea from zanzibar"], label=["tea"])
-    code, out, err = run("update", model, new)
-    assert code == 0
-    assert "1 new document; 1 new term. Saved in" in err
-    assert {"share", "labelled", "former", "→"} <= set(out.replace("┃", " ").split())
-
-
 @pytest.fixture
 def many(tmp_path):
-    """A table with more rows than the quick way reads."""
+    """A table with more rows than are predicted without the kernels."""
     return written(
         tmp_path / "many.csv", id=[f"m{i}" for i in range(200)], text=[f"{TEXTS[i % 4]} no {i}" for i in range(200)]
     )
@@ -133,8 +117,8 @@ def test_predictions_in_blocks_equal_those_at_once(run, fitted, many, tmp_path, 
     whole, parts = tmp_path / f"whole{suffix}", tmp_path / f"parts{suffix}"
     assert run("predict", fitted, many, "--out", whole, "-q") == (0, "", "")
     sizes = []
-    real = TopicModel.memberships
-    monkeypatch.setattr(TopicModel, "memberships", lambda self, d, **k: sizes.append(len(d)) or real(self, d, **k))
+    real = Predictor.predict
+    monkeypatch.setattr(Predictor, "predict", lambda self, d, *more: sizes.append(len(d)) or real(self, d, *more))
     assert run("predict", fitted, many, "--memory", "1MB", "--out", parts, "-q") == (0, "", "")
     assert sum(sizes) == 200
     assert max(sizes) < 100
@@ -162,10 +146,10 @@ def test_evaluate_within_a_memory_limit_and_from_a_pipe(run, tmp_path, monkeypat
     table = written(
         tmp_path / "t.csv", id=list(range(60)), text=[TEXTS[i % 2] + f" w{i % 7}" for i in range(60)], label=labels
     )
-    whole = run("evaluate", table, "--free", 0, "--no-curve", "--json", "-q")
+    whole = run("evaluate", table, "--free", 0, "--json", "-q")
     with table.open() as stream:
         monkeypatch.setattr("sys.stdin", stream)
-        blocks = run("evaluate", "-", "--free", 0, "--no-curve", "--json", "--memory", "1KB")
+        blocks = run("evaluate", "-", "--free", 0, "--json", "--memory", "1KB")
     assert blocks[0] == 0
     assert "working in blocks on disk" in blocks[2]
     first, second = json.loads(whole[1]), json.loads(blocks[1])
@@ -216,52 +200,3 @@ def test_a_log_has_warnings_and_progress(capsys, monkeypatch):
     log = lines(capsys.readouterr().err)
     assert (log[0]["level"], log[0]["message"]) == ("warning", "[b]")
     assert {"level": "progress", "stage": "fit", "done": 3, "total": 10}.items() <= log[1].items()
-
-
-def test_settings_in_a_file(run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    table = written(
-        tmp_path / "t.csv", name=[f"d{i}" for i in range(24)], words=TEXTS, tag=["tea", "coffee"] + [""] * 22
-    )
-    settings = tmp_path / "topicsteer.toml"
-    settings.write_text('text = "words"\n[fit]\nlabels = "tag"\nfree = 0\nkeep-texts = true\nout = "night"\nseed = 3\n')
-    code, _, err = run("fit", table, "--seed", 5)
-    assert code == 0
-    assert "Settings from topicsteer.toml: text, labels, free, keep-texts, out" in err
-    model = TopicModel.load(tmp_path / "night")
-    assert model.codebook.names == ("coffee", "tea")
-    assert (model.random_state, model.free_topics) == (5, 0)
-    assert model.documents_ is not None
-    elsewhere = tmp_path / "other.toml"
-    elsewhere.write_text('quiet = true\n[fit]\ntext = "words"\nlabels = "tag"\n')
-    assert run("fit", table, "--config", elsewhere, "--out", "second") == (0, "", "")
-    assert TopicModel.load(tmp_path / "second").random_state == 0
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("[fit]\nfre = 3", "topicsteer.toml: fit has no option 'fre'; did you mean 'free'?"),
-        ("[fitt]\nfree = 3", "topicsteer.toml: there is no command 'fitt'; did you mean 'fit'?"),
-        ("frei = 3", "topicsteer.toml: no command has an option 'frei'; did you mean 'free'?"),
-        ("[fit]\nfinal = 3", "topicsteer.toml: final of fit is 3; expected true or false"),
-        ("[fit]\ntext = true", "topicsteer.toml: text of fit is true; expected a text or a number"),
-        ("[fit]\nthreads = 'two'", "threads"),
-        ("[fit", "topicsteer.toml: not valid TOML"),
-    ],
-)
-def test_wrong_settings_in_a_file(run, tmp_path, monkeypatch, content, message):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "topicsteer.toml").write_text(content)
-    code, _, err = run("fit", "t.csv")
-    assert code in (1, 2)
-    assert message in " ".join(err.replace("│", " ").split())
-
-
-def test_every_option_can_be_set_in_a_file():
-    found, command = settings_file.options(get_command(commands.app)), get_command(commands.app)
-    flat = {name: one for name, one in command.commands.items() if name != "data"}
-    for name, one in [*flat.items(), ("data.fetch", command.commands["data"].commands["fetch"])]:
-        given = {p.name for p in one.params if p.param_type_name == "option"} - {"help"}
-        assert given == {option.name for option in found.pop(name).values()}
-    assert not found

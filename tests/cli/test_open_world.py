@@ -74,16 +74,16 @@ def test_the_table_of_topics_ends_with_none(run, fitted):
     code, out, err = run("topics", fitted)
     assert code == 0
     found = TopicModel.load(fitted)
-    assert 0.5 < found.result_.none_share < 0.7  # 240 of 400 documents
+    assert 0.5 < found.state_.topics.none_share < 0.7  # 240 of 400 documents
     last = [line for line in out.splitlines() if "│" in line][-1]
-    assert re.search(rf"\(none\) +│ none +│ +0 │ +{found.result_.none_share:.1%} │", last)
+    assert re.search(rf"\(none\) +│ none +│ +0 │ +{found.state_.topics.none_share:.1%} │", last)
     assert found.belief in err.replace("\n", " ")
     rows = pl.read_csv(io.StringIO(run("topics", fitted, "--csv")[1]))
-    assert rows["topic"].to_list() == [*found.result_.names, "(none)"]
+    assert rows["topic"].to_list() == [*found.state_.topics.names, "(none)"]
     assert rows["kind"][-1] == "none"
     whole = json.loads(run("topics", fitted, "--json")[1])
-    assert [row["topic"] for row in whole] == [*found.result_.names, "(none)"]
-    assert whole[-1]["share"] == pytest.approx(found.result_.none_share)
+    assert [row["topic"] for row in whole] == [*found.state_.topics.names, "(none)"]
+    assert whole[-1]["share"] == pytest.approx(found.state_.topics.none_share)
 
 
 def test_predict_has_a_column_for_every_topic_and_for_none(run, fitted, table):
@@ -91,7 +91,7 @@ def test_predict_has_a_column_for_every_topic_and_for_none(run, fitted, table):
     assert code == 0
     frame, found = pl.read_csv(io.StringIO(out)), TopicModel.load(fitted)
     own = pl.read_csv(table).columns
-    assert frame.columns == [*own, "predicted", *found.result_.names, "(none)"]
+    assert frame.columns == [*own, "predicted", *found.state_.topics.names, "(none)"]
     truth = ["tea"] * 80 + ["coffee"] * 80 + ["(none)"] * 240
     assert sum(a == b for a, b in zip(frame["predicted"], truth, strict=True)) >= 390
     decided = found.predict(make_open_corpus()[0])
@@ -110,7 +110,7 @@ def test_predictions_have_no_empty_topics(run, tmp_path, many):
     frame.write_csv(tmp_path / "texts.csv")
     code, _, err = run("fit", tmp_path / "texts.csv", "--free", 8, "--world", "closed", "--out", tmp_path / "model")
     assert code == 0, err
-    empty = TopicModel.load(tmp_path / "model").result_.empty
+    empty = TopicModel.load(tmp_path / "model").state_.topics.empty
     assert empty[:2] == ["empty", "empty (6)"]
     pl.concat([frame] * many).write_csv(tmp_path / "new.csv")
     code, out, err = run("predict", tmp_path / "model", tmp_path / "new.csv")
@@ -131,7 +131,7 @@ def test_update_prints_the_belief(run, model, tmp_path):
     (tmp_path / "late.csv").write_text("id,label\nd20,tea\n")
     code, out, err = run("update", model, "--label-file", tmp_path / "late.csv")
     assert code == 0
-    assert "of 5 topics changed" in out
+    assert "tea" in out
     assert TopicModel.load(model).belief in err.replace("\n", " ")
 
 
@@ -145,21 +145,21 @@ def test_adopt_proposes_labels_for_an_update(run, model, table, tmp_path):
     assert set(proposals["label"]) == {"new one"}
     assert all(text.startswith(free[:4]) for text in proposals["text"])
     found = TopicModel.load(model)
-    assert found.result_.names[:3] == ("coffee", "tea", "new one")
+    assert found.state_.topics.names[:3] == ("coffee", "tea", "new one")
     assert found.documents_ is None  # attached texts are not stored
     (tmp_path / "proposals.csv").write_text(out)
     assert run("update", model, "--label-file", tmp_path / "proposals.csv", "--labels", "label", "-q")[0] == 0
-    assert TopicModel.load(model).supervision_.counts.tolist() == [8, 8, 10]
+    assert TopicModel.load(model).state_.supervision.counts.tolist() == [8, 8, 10]
 
 
 def test_an_edited_model_may_go_to_another_folder(run, model, tmp_path):
-    before = TopicModel.load(model).result_.names
+    before = TopicModel.load(model).state_.topics.names
     code, out, err = run("edit", model, "--rename", "free 2=boats = ships", "--out", tmp_path / "other")
     assert code == 0
     assert "boats = ships" in out
     assert "Saved in" in err
-    assert TopicModel.load(model).result_.names == before
-    assert TopicModel.load(tmp_path / "other").result_.names[3] == "boats = ships"
+    assert TopicModel.load(model).state_.topics.names == before
+    assert TopicModel.load(tmp_path / "other").state_.topics.names[3] == "boats = ships"
 
 
 @pytest.mark.parametrize("separator", [", ", ";"])
@@ -172,13 +172,13 @@ def test_merge_free_topics(run, model, separator):
 
 def test_cut_and_split_need_the_documents(run, model, table):
     assert subjects(model) == UNKNOWN
-    for name, arguments in (("--cut", ("edit", model, "--cut", 1)), ("split", ("split", model, "free 1"))):
-        code, _, err = run(*arguments)
+    for name, value in (("--cut", 1), ("--split", "free 1")):
+        code, _, err = run("edit", model, name, value)
         assert code == 1
         assert f"{name} needs the training documents: pass their file" in err.replace("\n", " ")
     assert run("edit", model, table, "--cut", 1, "-q")[0] == 0
     assert len(TopicModel.load(model).state_.free_names) == 1
-    assert run("split", model, "free 1", 2, table, "-q")[0] == 0
+    assert run("edit", model, table, "--split", "free 1=2", "-q")[0] == 0
     assert len(TopicModel.load(model).state_.free_names) == 2
 
 
@@ -194,7 +194,7 @@ def test_an_edit_keeps_texts_and_stores_no_more_than_before(run, table, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "choose one of --adopt, --rename, --merge, --move, --cut"),
+        ((), "choose one of --adopt, --rename, --merge, --move, --cut, --split"),
         (("--cut", 2, "--move", "free 1=a"), "choose one of"),
         (("--adopt", "free 1"), 'not of the form "topic=name"'),
         (("--adopt", "tea=other"), "it is a known topic"),
@@ -202,8 +202,8 @@ def test_an_edit_keeps_texts_and_stores_no_more_than_before(run, table, tmp_path
     ],
 )
 def test_edits_that_are_refused_change_nothing(run, model, arguments, message):
-    before = TopicModel.load(model).result_.names
+    before = TopicModel.load(model).state_.topics.names
     code, _, err = run("edit", model, *arguments)
     assert code == 1
     assert message in err.replace("\n", " ")
-    assert TopicModel.load(model).result_.names == before
+    assert TopicModel.load(model).state_.topics.names == before

@@ -10,7 +10,7 @@ from rich.console import Console
 from topicsteer import TopicModel
 from topicsteer.cli import terminal
 from topicsteer.corpora import Documents
-from topicsteer.guidance import ridge
+from topicsteer.guidance.ridge import EXACT_DOCUMENTS
 
 
 def many_topics(d, n, labels=1):
@@ -23,11 +23,13 @@ def many_topics(d, n, labels=1):
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_each_long_step_of_a_fit_is_reported(exact, monkeypatch):
-    monkeypatch.setattr(ridge, "EXACT_DOCUMENTS", 4_000 if exact else 10)
+def test_each_long_step_of_a_fit_is_reported(exact):
+    documents = (
+        many_topics(120, 500, 3) if exact else many_topics(120, EXACT_DOCUMENTS + 300, EXACT_DOCUMENTS // 120 + 1)
+    )
     steps = []
     model = TopicModel(0, topics=[f"t{i}" for i in range(120)])
-    model.fit(many_topics(120, 500, 3), progress=lambda stage, done, total, detail: steps.append((stage, detail)))
+    model.fit(documents, progress=lambda stage, done, total, detail: steps.append((stage, detail)))
     details = [detail for stage, detail in steps if stage == "guide"]
     between = ["settings, ridge"] if exact else ["weights", "weights, iteration 1"]
     expected = ["latent semantics", *between, "weights, fold 1 of 3", "typical terms", "documents without a topic"]

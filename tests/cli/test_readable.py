@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from topicsteer import TopicModel
-from topicsteer.cli import readable
+from topicsteer.cli import terminal
 
 WORDS = {"delivery": "parcel courier driver tracking", "website": "login checkout password browser"}
 
@@ -74,8 +74,8 @@ def test_errors_of_a_coder_fit_the_screen(screen, corpus):
 
 def test_doubtful_labels_are_a_short_list(screen, corpus):
     out, err = screen("audit", corpus / "model", corpus / "tickets.csv")
-    assert out.count("ticket-") == readable.LONGEST_LIST
-    assert f"{readable.LONGEST_LIST} of 80 rows. --out FILE writes all of them." in err
+    assert out.count("ticket-") == terminal.LONGEST_LIST
+    assert f"{terminal.LONGEST_LIST} of 80 rows. --out FILE writes all of them." in err
     out, err = screen("audit", corpus / "model", corpus / "tickets.csv", "-n", 30)
     assert out.count("ticket-") == 30
     assert "rows" not in err
@@ -95,7 +95,7 @@ def test_groups_stay_if_no_topic_has_an_interval():
         "low": [None] * 2,
         "high": [None] * 2,
     }
-    assert readable.shares(table)["group"] == ["(all)", "north"]
+    assert terminal.shares(table)["group"] == ["(all)", "north"]
 
 
 def test_help_keeps_the_options_of_tables_and_of_the_machine_apart(run, monkeypatch):
@@ -115,13 +115,13 @@ def test_a_fit_prints_one_line_per_topic(screen, corpus, tmp_path):
     assert len(rows) == 4  # two known topics, one free topic and (none)
     assert all("…" not in row for row in rows)
     names = {"topic": ["a long name of a topic " * 3], "terms": ["cup, leaves"]}
-    assert readable.one_line_each(names, [], 80) == names  # no room
+    assert terminal.one_line_each(names, [], 80) == names  # no room
 
 
 def test_a_narrow_table_of_topics_has_kinds_and_labelled_documents_in_one_column():
     table = {"topic": ["a name of a topic", "pot", "(none)"], "kind": ["known", "free", "none"], "labelled": [3, 0, 2]}
     table["terms"] = ["leaves, kettle, water, green", "porcelain, glaze", ""]
-    narrow, wide = (readable.one_line_each(table, [], width) for width in (60, 80))
+    narrow, wide = (terminal.one_line_each(table, [], width) for width in (60, 80))
     assert wide == table
     assert narrow == {
         "topic": table["topic"],
@@ -137,7 +137,7 @@ def test_predictions_in_a_terminal_are_a_short_list(screen, run, corpus, tmp_pat
         tmp_path / "new.csv"
     )
     out, err = screen("predict", corpus / "model", tmp_path / "new.csv")
-    assert out.count("ticket-") == readable.LONGEST_LIST
+    assert out.count("ticket-") == terminal.LONGEST_LIST
     assert "delivery" in out
     assert f"20 of {len(table)} rows, without memberships. --out FILE writes everything." in err
     assert "line 3: empty text" in err

@@ -64,7 +64,7 @@ def test_groups_and_time_in_the_workbook(run, model, table, tmp_path):
         book
     )
     fitted = TopicModel.load(model)
-    expected = pl.DataFrame(fitted.prevalence("region", str(table)).table()).filter(pl.col("group") != "(all)")
+    expected = pl.DataFrame(fitted.findings.prevalence("region", str(table)).table()).filter(pl.col("group") != "(all)")
     found = book["by region"]
     assert found["topic"].tolist() == expected["topic"].to_list()
     for column in ("share", "low", "high", "plain", "worth"):
@@ -78,8 +78,8 @@ def test_shares_alone_and_charts(run, model, table, tmp_path):
     out, charts = tmp_path / "report.html", tmp_path / "charts"
     code, _, err = run("report", model, table, "--shares", "--svg", charts, "--no-map", "--out", out)
     assert code == 0
-    assert "4 charts are in" in err
-    assert {path.name for path in charts.iterdir()} == {"topic-map.svg", "terms.svg", "shares.svg", "objective.svg"}
+    assert "3 charts are in" in err
+    assert {path.name for path in charts.iterdir()} == {"topic-map.svg", "terms.svg", "shares.svg"}
     assert 'id="shares-0"' in out.read_text()
     assert 'id="shares-1"' not in out.read_text()
     run("report", model, table, "--no-map", "--out", out)
@@ -92,11 +92,14 @@ def test_what_is_missing_is_named(run, model, table, tmp_path, monkeypatch):
     out = tmp_path / "report.html"
     code, _, err = run("report", model, "--by", "region", "--out", out)
     assert code == 1
-    assert "--by needs the training documents" in err
+    assert "--by and --evaluate need the training documents" in err
     code, _, err = run("report", model, table, "--by", "planet", "--out", out)
     assert code == 1
     assert "there is no column 'planet' to group by" in err
     assert "region" in err
+    code, _, err = run("report", model, table, "--by", "region", "--out", tmp_path / "page.md")
+    assert code == 2
+    assert "--by and --svg are for .html and .xlsx" in err
     monkeypatch.setattr(plots, "require", lambda: (_ for _ in ()).throw(ImportError("plots need matplotlib")))
     code, _, err = run("report", "none", "--svg", tmp_path / "charts", "--out", out)
     assert "plots need matplotlib" in err  # before the model is loaded
@@ -112,5 +115,5 @@ def test_python_writes_the_same(model, table, tmp_path):
     assert {"shares", "by region", "by date"} < set(book)
     TopicModel.load(model).report(tmp_path / "b.xlsx")  # without documents there are no shares
     assert "shares" not in pd.read_excel(tmp_path / "b.xlsx", sheet_name=None, engine="openpyxl")
-    figure = plots.shares(fitted.prevalence("region"))
+    figure = plots.shares(fitted.findings.prevalence("region"))
     assert sorted(axes.get_title(loc="left") for axes in figure.axes) == ["coffee", "tea"]

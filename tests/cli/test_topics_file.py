@@ -37,11 +37,10 @@ def test_a_model_from_keywords_and_back_to_a_file(run, corpus, tmp_path):
     assert fitted.codebook.topics[1].keywords == ("coffee", "beans", "cup", "qqq")
     assert fitted.predict(["tea leaves", "coffee beans"]) == [["tea"], ["Café"]]
     assert fitted.belief.startswith("Without labels it is unknown how many documents have none of your 2 topics.")
-    assert run("topics-file", model, "--out", back)[0] == 0
-    code, _, err = run("topics-file", model, "--out", back)
+    assert run("topics", model, "--codebook", back)[0] == 0
+    code, _, err = run("topics", model, "--codebook", back)
     assert code == 2
-    assert "--force" in err
-    assert run("topics-file", model, "--out", back, "--force")[0] == 0
+    assert "exists: choose another name" in err
     table = pl.read_csv(back)
     assert table["keywords"].to_list() == ["leaves; pot", "coffee; beans; cup; qqq"]
     assert "roast" in table["proposed"][1]
@@ -98,7 +97,7 @@ def test_an_odd_file_gets_a_message_and_loses_no_topic(corpus, tmp_path, kind, e
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "the file is empty"),
+        ("", "themes.csv: is empty; expected a header"),
         ("topic,keywords\n", "no row has a topic: write one row per topic. There are no rows below the header"),
         ("topic,keywords\n,cheap\n", "no row has a topic: .* line 2 has no topic, so this is not used: cheap."),
     ],

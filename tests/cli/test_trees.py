@@ -1,4 +1,4 @@
-"""Topic trees on the command line: paths, parents in the topics file, free topics inside others, split and move."""
+"""Topic trees on the command line: paths, parents in the topics file, split and move."""
 
 import pytest
 
@@ -19,15 +19,24 @@ def test_paths_split_and_move(run, table, tmp_path):
     model = tmp_path / "model"
     table.write_text(table.read_text().replace("id,text,label", "code,words,theme", 1))
     columns = ["--id", "code", "--text", "words", "--labels", "theme"]
-    fit = ["fit", table, *columns, "--path-separator", ">", "--free", 0, "--free-in", "arts=2", "-o", model, "-q"]
+    fit = ["fit", table, *columns, "--path-separator", ">", "--free", 0, "-o", model, "-q"]
     assert run(*fit) == (0, "", "")
-    fitted = TopicModel.load(model)
-    assert fitted.codebook.names[:4] == ("arts", "arts>film", "arts>paint", "sport")
-    inside = len(fitted.state_.topics.found)
-    code, out, err = run("split", model, "sport>tennis", 2, table)  # with the columns of the fit
+    names = TopicModel.load(model).codebook.names
+    assert names[:4] == ("arts", "arts>film", "arts>paint", "sport")
+    split = ["edit", model, table, "--split", "sport>tennis=2"]  # with the columns of the fit
+    code, out, err = run(*split)
     assert code == 0, err
-    assert "free" in out
-    assert len(TopicModel.load(model).state_.topics.found) > inside
+    assert out.startswith("group,documents,terms,surest\n1,")
+    assert "Nothing was changed." in err
+    assert TopicModel.load(model).codebook.names == names
+    code, _, err = run(*split, "--adopt", "9=x")
+    assert code == 1
+    assert "there is no group '9'" in err
+    code, out, err = run(*split, "--adopt", "1=doubles")
+    assert code == 0, err
+    assert out.startswith("id,membership,text,label\n")
+    assert ",doubles\n" in out
+    assert TopicModel.load(model).codebook.parent_names["doubles"] == "sport>tennis"
     assert run("edit", model, "--move", "sport>tennis=arts", "-q")[0] == 0
     assert TopicModel.load(model).codebook.parent_names["sport>tennis"] == "arts"
     assert run("edit", model, "--move", "sport>tennis=", "-q")[0] == 0
@@ -49,16 +58,9 @@ def test_parents_of_the_topics_file(run, table, tmp_path):
     options = ["--topics", topics, "--path-separator", ">", "--free", 0, "-o", model, "-q"]
     assert run("fit", table, *options) == (0, "", "")
     assert TopicModel.load(model).codebook.parent_names == TREE
-    assert run("topics-file", model, "-o", tmp_path / "again.csv", "-q")[0] == 0
+    assert run("topics", model, "--codebook", tmp_path / "again.csv", "-q")[0] == 0
     assert (tmp_path / "again.csv").read_text().splitlines()[2].startswith("tennis,sport,")
     topics.write_text("topic,parent\nsport,games\n")
     code, _, err = run("fit", table, *options)
     assert code == 1
     assert "line 2 puts 'sport' under 'games', which is not a topic of this file" in err.replace("\n", " ")
-
-
-@pytest.mark.parametrize("value", ["sport", "=3", "sport=x"])
-def test_free_topics_inside_nothing(run, table, tmp_path, value):
-    code, _, err = run("fit", table, "--free-in", value, "-o", tmp_path / "model")
-    assert code in (1, 2)
-    assert "Traceback" not in err

@@ -39,16 +39,6 @@ def test_folders_inside_the_work_folder(run, table, tmp_path):
     assert [path.read_text() for path in mine] == ["years", "years"]
 
 
-def test_tables_of_the_user(run, table, tmp_path):
-    for folder in ("memberships", "document_topics"):
-        (tmp_path / "t" / folder).mkdir(parents=True)
-        (tmp_path / "t" / folder / "mine.parquet").write_text("years")
-    code, _, err = run("fit", table, "-o", tmp_path / "m", "--free", 1, "--tables", tmp_path / "t", "-q")
-    assert code == 1
-    assert "files that topicsteer did not write" in err
-    assert [path.read_text() for path in (tmp_path / "t").rglob("*.parquet")] == ["years", "years"]
-
-
 def test_our_own_work_folder_is_removed_and_a_named_one_stays(run, table, tmp_path):
     ours = Scratch(tmp_path / "m.work").claim()  # of an interrupted fit
     (ours.path / "weights").mkdir()
@@ -58,7 +48,7 @@ def test_our_own_work_folder_is_removed_and_a_named_one_stays(run, table, tmp_pa
         assert not ours.path.exists()
     assert (tmp_path / "w" / MARKER).exists()
     assert sorted(os.listdir(tmp_path)) == ["drinks.csv", "m", "w"]
-    assert len(TopicModel.load(tmp_path / "m").result_.ids) == 24
+    assert len(TopicModel.load(tmp_path / "m").state_.topics.ids) == 24
 
 
 def test_two_fits_do_not_share_a_work_folder(run, table, tmp_path):

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from topicsteer.corpora import ReadError, ReadOptions, TableStream, read_documents, read_labels, read_table
-from topicsteer.corpora.label_files.predictions import read_predictions
+from topicsteer.corpora.coder_files import read_predictions
 
 BODY = "a long enough text about the weather in town, row {}"
 
@@ -54,7 +54,7 @@ def test_neighbouring_columns_of_0_and_1_are_guessed_and_a_model_reads_them():
     assert "labels are the 3 columns 'tea', 'milk', 'beer' of 0 and 1" in documents.report.guesses[-1]
     assert read_table(frame(12, tea=ones["tea"], milk=ones["milk"])).topic_names == []
     model = TopicModel(free_topics=0).fit(table.to_pandas(), ["tea", "milk", "beer"])
-    assert model.supervision_.counts.tolist() == [4, 4, 4]
+    assert model.state_.supervision.counts.tolist() == [4, 4, 4]
 
 
 def test_most_rows_of_zeros_are_pointed_out():
@@ -130,10 +130,10 @@ def test_every_row_is_kept_in_order(tmp_path):
     assert documents.columns["n"] == ["1", "2", "3", None, "5", "6"]
     assert documents.columns["id"] == ["a", "b", "a", None, "", "f"]
     assert len(documents.report.bad_rows) == 4
-    assert TableStream(path, labels=False, keep_all=True).rows == 6
-    (block,) = TableStream(path, labels=False)
+    assert TableStream(path, ReadOptions(labels=False), keep_all=True).rows == 6
+    (block,) = TableStream(path, ReadOptions(labels=False))
     assert block.report.left_out == (1, 2, 3, 4)  # numbers of rows in a file of embeddings
-    whole = TableStream(path, labels=False, size=1)
+    whole = TableStream(path, ReadOptions(labels=False), size=1)
     assert [text for part in whole for text in part.texts] == block.texts
     assert whole.report.left_out == block.report.left_out
     assert block.texts == ["rain", "end"]

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from topicsteer.corpora import ReadError, ReadOptions, TableStream, read_documents, read_labels, read_table
-from topicsteer.corpora.readers.limits import limited
 from topicsteer.corpora.readers.registry import load_table
-from topicsteer.report.excel import write_workbook
+from topicsteer.corpora.readers.table_file import limited
+from topicsteer.report.workbook import write_workbook
 
 openpyxl = pytest.importorskip("openpyxl")
 
@@ -55,6 +55,11 @@ def forged(path, sheet, extra=""):
     kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
         made.writestr(
+            "_rels/.rels",
+            f'<Relationships><Relationship Id="r0" Type="{kind}/officeDocument" Target="xl/workbook.xml"/>'
+            "</Relationships>",
+        )
+        made.writestr(
             "xl/workbook.xml", f'<workbook xmlns:r="{kind}"><sheets><sheet name="a" r:id="r1"/></sheets></workbook>'
         )
         made.writestr(
@@ -91,12 +96,47 @@ def test_cells_are_those_of_openpyxl_and_pandas(tmp_path, first_1904):
 def test_a_number_or_date_in_a_text_column_is_a_text(tmp_path):
     """Excel turns short answers into numbers and dates; pandas has numpy's numbers."""
     answers = ["The bus is late", 42, 3.5, True, dt.date(2026, 4, 3), dt.time(8, 30), 42.0]
-    texts = ["The bus is late", "42", "3.5", "True", "2026-04-03", "08:30:00", "42"]
+    texts = ["The bus is late", "42", "3.5", "true", "2026-04-03", "08:30:00", "42"]
     path = book(tmp_path / "a.xlsx", {"a": [["respondent", "text"], *enumerate(answers)]})
     documents = read_table(path)
     assert (documents.texts, documents.report.bad_rows) == (texts, ())
     assert read_table(pd.DataFrame({"text": [1.5, 2.0]})).texts == ["1.5", "2"]
     assert read_table([{"text": 7}, {"text": "a"}]).texts == ["7", "a"]
+
+
+def test_a_text_far_below_dates_makes_the_column_text(tmp_path):
+    rows = [["id", "text", "day"], *([i, f"text {i}", dt.date(2026, 1, 1)] for i in range(1500)), [7, "b", "unknown"]]
+    found = load_table(book(tmp_path / "a.xlsx", {"a": rows}), ReadOptions()).columns
+    assert found["day"][-2:] == ["2026-01-01", "unknown"]
+    assert found["id"][-2:] == [1499, 7]
+
+
+def test_row_numbers_of_a_table_that_begins_in_the_middle_of_a_sheet(tmp_path):
+    made = openpyxl.Workbook()
+    for place, value in {"C4": "text", "D4": "n", "C6": "hello", "D6": 3, "E9": True}.items():
+        made.active[place] = value
+    made.save(tmp_path / "a.xlsx")
+    table = load_table(tmp_path / "a.xlsx", ReadOptions())
+    assert table.columns == {"text": ["hello", None], "n": [3, None], "column 3": [None, True]}
+    assert list(table.places) == [6, 9]
+    assert table.problems == dict.fromkeys([5, 7, 8], "empty row")
+
+
+def test_hidden_sheets_are_passed_over(tmp_path):
+    made = openpyxl.load_workbook(book(tmp_path / "a.xlsx", {"old": [["text"], ["a"]], "new": [["text"], ["b"]]}))
+    made["old"].sheet_state = "hidden"
+    made.save(tmp_path / "a.xlsx")
+    assert read_table(tmp_path / "a.xlsx").texts == ["b"]
+    assert read_table(tmp_path / "a.xlsx", sheet="old").texts == ["a"]
+
+
+def test_a_part_that_states_a_false_size_is_refused(tmp_path):
+    path = forged(tmp_path / "a.xlsx", SHEET.format(HEAD + "<row><c><v>1</v></c></row>" * 200_000))
+    size = zipfile.ZipFile(path).getinfo("xl/worksheets/sheet1.xml").file_size
+    data = path.read_bytes().replace(size.to_bytes(4, "little"), (1000).to_bytes(4, "little"))
+    path.write_bytes(data)
+    with limited(4 << 20), pytest.raises(ReadError, match="fill the memory"):
+        read_documents(path, ReadOptions(text="text"))
 
 
 def test_our_own_workbooks_come_back(tmp_path):
@@ -130,9 +170,8 @@ def test_sheets_blocks_and_label_files(tmp_path):
     assert len(whole) == 300
     assert not whole.report.guesses[0].startswith("the sheet")
     assert read_table(path, text="about").report.guesses[0] == "the sheet is 'notes'; other sheets: 'empty', 'data'"
-    blocks = list(TableStream(path, sheet="data", size=20_000))
-    assert len(blocks) > 3
-    assert [key for block in blocks for key in block.ids] == whole.ids
+    (block,) = TableStream(path, ReadOptions(sheet="data"), size=20_000)
+    assert block.ids == whole.ids
     labels = book(tmp_path / "labels.xlsx", {"l": [["id", "label"], ["d7", "tea"]]})
     assert read_labels(labels).records[0].labels == ["tea"]
     assert read_table(path, sheet="data", label_file=labels).labels[7] == ["tea"]
@@ -140,18 +179,18 @@ def test_sheets_blocks_and_label_files(tmp_path):
 
 def test_rich_text_prefixes_and_pronunciations(tmp_path):
     kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    extra = f'<Relationship Id="r2" Type="{kind}/sharedStrings" Target="/xl/s.xml"/>'
+    extra = f'<Relationship Id="r2" Type="{kind}/sharedStrings" Target="/xl/sharedStrings.xml"/>'
     rows = '<x:row><x:c t="s"><x:v>0</x:v></x:c></x:row><x:row r="9"><x:c t="s"><x:v>1</x:v></x:c>'
     more = '<x:c t="e"><x:v>#N/A</x:v></x:c></x:row>'
     sheet = f'<x:worksheet xmlns:x="m"><x:sheetData>{rows}{more}</x:sheetData></x:worksheet>'
     path = forged(tmp_path / "a.xlsx", sheet, extra)
     with zipfile.ZipFile(path, "a") as made:
         made.writestr(
-            "xl/s.xml",
-            "<sst><si><t>te</t><t>xt</t></si><si><r><t>東</t></r><r><t>京_x000D_\n</t></r><rPh><t>とう</t></rPh></si></sst>",
+            "xl/sharedStrings.xml",
+            "<sst><si><t>te</t><t>xt</t></si><si><r><t>東</t></r><r><t>京_x000D_\n都</t></r><rPh><t>とう</t></rPh></si></sst>",
         )
     table = load_table(path, ReadOptions())
-    assert table.columns == {"text": ["東京\n"]}
+    assert table.columns == {"text": ["東京\n都"]}
     assert list(table.places) == [9]
 
 
@@ -161,8 +200,8 @@ def test_rich_text_prefixes_and_pronunciations(tmp_path):
         ("rows", HEAD + '<row><c t="inlineStr"><is><t>aaaa</t></is></c></row>' * 100_000, "fill the memory"),
         ("wide", HEAD + '<row><c r="XFD1"><v>1</v></c></row>' * 2000, "fill the memory"),
         ("text", HEAD + f'<row><c t="inlineStr"><is><t>{"a" * (1 << 23)}</t></is></c></row>', "fill the memory"),
-        ("tall", HEAD + '<row r="99999999"><c><v>1</v></c></row>', "at most 1,048,576 rows"),
-        ("far", HEAD + '<row><c r="ZZZ1"><v>1</v></c></row>', "at most 16,384 columns"),
+        ("tall", HEAD + '<row r="99999999"><c><v>1</v></c></row>', "fill the memory"),
+        ("far", HEAD + '<row><c r="ZZZZ1"><v>1</v></c></row>', "at most 100,000 are read"),
     ],
 )
 def test_bombs_are_refused(tmp_path, name, sheet, problem):
@@ -178,10 +217,10 @@ def test_one_long_text_in_many_cells_is_refused(tmp_path):
     path = forged(
         tmp_path / "a.xlsx",
         SHEET.format(HEAD + cell * 1000),
-        f'<Relationship Id="r2" Type="{kind}/sharedStrings" Target="s.xml"/>',
+        f'<Relationship Id="r2" Type="{kind}/sharedStrings" Target="sharedStrings.xml"/>',
     )
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as made:
-        made.writestr("xl/s.xml", f"<sst><si><t>{'word ' * 6000}</t></si></sst>")
+        made.writestr("xl/sharedStrings.xml", f"<sst><si><t>{'word ' * 6000}</t></si></sst>")
     with limited(4 << 20), pytest.raises(ReadError, match="fill the memory"):
         read_documents(path, ReadOptions(text="text"))
 

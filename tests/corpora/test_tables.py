@@ -12,9 +12,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from topicsteer.corpora import BadRow, Documents, ReadError, TableStream, read_table
+from topicsteer.corpora import BadRow, Documents, ReadError, ReadOptions, TableStream, read_table
 from topicsteer.corpora.cells import StringSummary, split_labels
-from topicsteer.corpora.readers import delimited, table_file
+from topicsteer.corpora.readers.delimited import MAX_RECORD
+from topicsteer.corpora.readers.table_file import BUFFER
 
 ROWS = [
     {"key": "a", "body": "rain at noon, says the office", "topics": "weather", "year": "1999"},
@@ -534,10 +535,10 @@ def assert_same(path, size, **options):
         problem = str(error)
     if whole is None:
         with pytest.raises(ReadError) as caught:
-            list(TableStream(path, size=size, **options))
+            list(TableStream(path, ReadOptions(**options), size=size))
         assert str(caught.value) == problem
         return
-    stream = TableStream(path, size=size, **options)
+    stream = TableStream(path, ReadOptions(**options), size=size)
     for _ in range(2):  # it can be read any number of times
         assert together(stream) == whole
         assert stream.report == whole.report
@@ -601,24 +602,24 @@ def test_guesses_take_all_rows_into_account(tmp_path):
 def test_bad_rows_are_fatal_at_the_end(tmp_path):
     path = write(tmp_path / "a.csv", "text\n" + "good\n\n,\n" * 30)
     assert_same(path, 20, on_error="raise")
-    stream = TableStream(path, size=20, on_error="raise")
+    stream = TableStream(path, ReadOptions(on_error="raise"), size=20)
     assert len(next(iter(stream))) == 1
     with pytest.raises(ValueError, match="on_error is 'ignore'"):
-        TableStream(path, on_error="ignore")
+        TableStream(path, ReadOptions(on_error="ignore"))
 
 
-def test_an_open_quote_costs_bounded_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(delimited, "MAX_RECORD", 1000)
-    lines = ["text,label", '"never closed,x', *(f"text {n},x" for n in range(500))]
+def test_an_open_quote_costs_bounded_memory(tmp_path):
+    texts = [f"text {n} " + "long " * (MAX_RECORD // 400) for n in range(100)]
+    lines = ["text,label", '"never closed,x', *(f"{text},x" for text in texts)]
     documents = read_table(write(tmp_path / "a.csv", "\n".join(lines)))
-    assert documents.texts[-500:] == [f"text {n}" for n in range(500)]
+    assert documents.texts[-100:] == texts
 
 
-def test_old_line_ends_in_large_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(table_file, "BUFFER", 16)
-    text = "text\r" + "\r".join(f"text number {n}" for n in range(20))
-    assert read_table(write(tmp_path / "a.csv", text)).texts == [f"text number {n}" for n in range(20)]
-    assert_same(tmp_path / "a.csv", 30)
+def test_old_line_ends_in_large_files(tmp_path):
+    texts = [f"text number {n}" for n in range(BUFFER // 5)]
+    path = write(tmp_path / "a.csv", "\r".join(["text", *texts]))
+    assert read_table(path).texts == texts
+    assert_same(path, BUFFER // 2)
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json", "a.parquet"])
@@ -631,7 +632,7 @@ def test_addresses_are_read_through_fsspec(tmp_path, name, packed):
         stream.write(content)
     local = read_table(write(tmp_path / (name + ".gz" * packed), content), id="key")
     assert read_table(address, id="key") == local
-    assert together(TableStream(address, id="key", size=1)) == local
+    assert together(TableStream(address, ReadOptions(id="key"), size=1)) == local
     assert read_table(f"file://{tmp_path}/{name}{'.gz' * packed}", id="key") == local
     with pytest.raises(ReadError, match=r"memory://folder/no.csv: there is no such file"):
         read_table("memory://folder/no.csv")

@@ -263,13 +263,12 @@ def test_runs_of_older_code_are_not_written(tmp_path):
 
 
 def test_without_a_corpus_it_names_the_command(monkeypatch, capsys, tmp_path):
-    for name in ("TOPICSTEER_DATA", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setenv("TOPICSTEER_DATA", str(tmp_path))
     monkeypatch.setattr(corpora, "CACHE", tmp_path)
     assert openworld.main(["--results", str(tmp_path)]) == 1
     message = capsys.readouterr().err
     assert "not on this machine: newsgroups, reuters, medline." in message
-    assert "topicsteer data fetch medline\n" in message
+    assert "pubmed20n0014.xml.gz\n" in message
 
 
 def test_the_page_compares_at_equal_columns():

@@ -15,6 +15,7 @@ import reference
 from scipy import stats
 
 pytest.importorskip("matplotlib")
+from experiments.corpora import CORPORA
 from experiments.labelling import __main__ as labelling
 from experiments.labelling import page as labelling_page
 from experiments.labelling import study
@@ -83,14 +84,13 @@ def test_a_killed_run_resumes_without_repeating(tmp_path, capsys):
 
 
 def test_without_a_corpus_it_says_how_to_get_it(monkeypatch, capsys, tmp_path):
-    for name in ("TOPICSTEER_DATA", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setenv("TOPICSTEER_DATA", str(tmp_path))
     monkeypatch.setattr(corpora, "CACHE", tmp_path)
     for program, absent in ((paper, ["reuters", "medline"]), (peers, ["reuters", "newsgroups", "medline"])):
         assert program.main(["--results", str(tmp_path)]) == 1
         said = capsys.readouterr().err
         assert f"not on this machine: {', '.join(absent)}." in said
-        assert all(f"topicsteer data fetch {name}\n" in said for name in absent)
+        assert all(f"{CORPORA[name].url}\n" in said for name in absent)
         assert "TOPICSTEER_DATA" in said
 
 

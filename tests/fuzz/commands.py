@@ -16,11 +16,12 @@ import numpy as np
 import xlsxwriter
 
 from tests.fuzz._rounds import main
+from topicsteer import TopicModel
 from topicsteer.cli import commands
 from topicsteer.labels.codebook import Codebook
-from topicsteer.labels.refi_qda import write_codebook
+from topicsteer.labels.codebook_files import write_codebook
 
-# Commands with their arguments; demo and downloads are left out.
+# Commands with their arguments; demo is left out.
 COMMANDS = {
     "fit": ["table"],
     "update": ["model", "table"],
@@ -32,15 +33,9 @@ COMMANDS = {
     "suggest": ["model", "table"],
     "audit": ["model", "table"],
     "coders": ["model", "table"],
-    "methods": ["model", "table"],
     "edit": ["model", "table"],
-    "split": ["model", "word", "word", "table"],
-    "name": ["model", "word"],
-    "map": ["model", "table"],
     "prevalence": ["model", "table"],
-    "topics-file": ["model"],
     "label": ["table"],
-    "data": ["word", "word"],
 }
 OPTIONS = {
     "column": ["--text", "--labels", "--id", "--forbidden"],
@@ -56,44 +51,34 @@ OPTIONS = {
         "--memory",
         "--port",
         "--precision",
-        "--recall",
-        "--budget",
-        "--examples",
-        "--timeout",
     ],
-    "out": ["--out", "-o", "--report", "--tables", "--work", "--project", "--disagreements"],
+    "out": ["--out", "-o", "--report", "--svg", "--codebook", "--work", "--project", "--disagreements"],
     "word": [
         "--separator",
         "--encoding",
         "--delimiter",
-        "--on-error",
         "--world",
         "--title",
         "--adopt",
         "--rename",
         "--merge",
         "--move",
+        "--split",
         "--path-separator",
-        "--free-in",
         "--scheduler",
-        "--workers",
         "--host",
         "--password",
         "--embeddings",
         "--segmenter",
-        "--server",
-        "--language-model",
         "--sheet",
         "--by",
         "--topic",
         "--how",
-        "--config",
         "--log",
     ],
     "flag": [
         "--incomplete",
         "--keep-texts",
-        "--final",
         "--evaluate",
         "--quiet",
         "-q",
@@ -101,7 +86,6 @@ OPTIONS = {
         "--csv",
         "--grow",
         "--no-grow",
-        "--no-curve",
         "--debug",
         "--version",
         "--help",
@@ -110,7 +94,6 @@ OPTIONS = {
         "--no-browser",
         "--no-new-topics",
         "--no-map",
-        "--yes",
         "--shares",
     ],
 }
@@ -131,7 +114,6 @@ WORDS += [
     "vectors.npy",
     "objects.npy",
     "jieba",
-    "http://127.0.0.1:1/v1",
     "ftp://x",
     "nan",
 ]
@@ -192,7 +174,7 @@ def prepared(folder):
     os.symlink(here / "loop", here / "loop")
     with contextlib.chdir(here):
         assert run(["fit", "good.csv", "--free", "1", "--out", "model", "--keep-texts", "-q"])[0] == 0
-        assert run(["fit", "good.csv", "--free", "1", "--out", "plain", "--final", "-q"])[0] == 0
+    TopicModel.load(here / "model").save(here / "plain", texts=False, updatable=False)
     shutil.copytree(here / "model", here / "broken")
     next((here / "broken").glob("components*")).unlink()
     return here
@@ -236,17 +218,13 @@ def command_line(rng, here):
         kind = rng.choice(list(OPTIONS))
         option = rng.choice(OPTIONS[kind])
         given = [] if kind == "flag" else [value(kind)]
-        if option == "--workers":
-            given = [rng.choice(["0", "x", "-1"])]  # a number would start processes
         if option == "--threads" and given[0].isdecimal() and int(given[0]) > 4:
             given = ["2"]
         if option == "--free" and given[0].isdecimal() and int(given[0]) > 99:
             given = ["7"]
         words += [f"{option}={given[0]}"] if given and rng.random() < 0.2 else [option, *given]
-    if name in ("coders", "methods", "prevalence") and rng.random() < 0.9:
+    if name in ("coders", "prevalence") and rng.random() < 0.9:
         words += ["--coder", f"{rng.choice(['gpt', 'old', 'people', *WORDS])}={value('table')}"]
-    if name == "name" and rng.random() < 0.8:
-        words += ["--server", "http://127.0.0.1:1/v1", "--language-model", "small"]
     if name in ("fit", "evaluate", "label"):
         words += ["--free", "1"] if rng.random() < 0.5 else []
     return [word.replace("\x00", "") for word in words]

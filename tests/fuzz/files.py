@@ -1,7 +1,7 @@
 """Damaged and odd files of people and programs: each ends in a result or in a message, never in a traceback.
 
-Excel workbooks, codebooks of REFI-QDA, answers of coders, vectors, and answers of language models are mutated by bytes,
-by words of their format, and inside their containers. `python -m tests.fuzz.files --rounds 3000`
+Excel workbooks, codebooks of REFI-QDA, answers of coders and vectors are mutated by bytes, by words of their format,
+and inside their containers. `python -m tests.fuzz.files --rounds 3000`
 """
 
 import contextlib
@@ -17,13 +17,11 @@ import xlsxwriter
 
 from tests.fuzz._rounds import main
 from topicsteer.corpora import Documents, ReadError, read_table
-from topicsteer.corpora.label_files.predictions import read_predictions
+from topicsteer.corpora.coder_files import read_predictions
 from topicsteer.labels.codebook import Codebook, Topic
-from topicsteer.labels.refi_qda import write_codebook
-from topicsteer.model.encoders import VectorColumn, VectorFile
-from topicsteer.model.naming import TopicToName, propose
+from topicsteer.labels.codebook_files import write_codebook
+from topicsteer.model.predictor import VectorColumn, VectorFile
 from topicsteer.model.topics_file import read_topics
-from topicsteer.system import chat
 
 DOCUMENTS = Documents(["a", "b", "c"], ["tea leaves", "coffee beans", "rain"])
 # Pieces that a mutation puts into XML, JSON, CSV or a name.
@@ -138,24 +136,7 @@ def attack_vectors(rng, folder):
             assert rows().ndim == 2
 
 
-def attack_chat(rng, folder):
-    """Answers of a language model: bytes of the protocol, and the text inside it."""
-    said = (
-        rng.choice(ODD).decode("utf-8", "replace") + "Milk" * rng.choice([0, 1, 400]) + rng.choice(["", "\n\n", "**"])
-    )
-    body = json.dumps({"choices": [{"message": {"role": "assistant", "content": said}}]}).encode()
-    body = mutated(rng, body) if rng.random() < 0.7 else body
-    topics = [TopicToName(k, f"free {k}", ("milk",), (), ("tea",)) for k in range(2)]
-    try:
-        found = propose(topics, lambda _: chat.answer_of(body, "http://localhost"), rng.choice([1, 2, 5]))
-    except ConnectionError:
-        return
-    names = [one.name for one in found if one.name is not None]
-    assert len({name.casefold() for name in names}) == len(names)
-    assert all(name and len(name) <= 60 and name.isprintable() and name.casefold() != "tea" for name in names), names
-
-
-ATTACKS = (attack_excel, attack_codebook, attack_coder, attack_vectors, attack_chat)
+ATTACKS = (attack_excel, attack_codebook, attack_coder, attack_vectors)
 
 
 def attack(number, folder):

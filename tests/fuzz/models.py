@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from tests.fuzz._rounds import ROOT, main
+from tests.fuzz._rounds import main
 from topicsteer import TopicModel
 from topicsteer.system import arrays as storage
 
@@ -28,11 +28,11 @@ def corpus(n, seed=0):
 
 @functools.cache
 def originals(folder):
-    """Plain values and arrays of honest models: without a guide, with one, open, with embeddings, of 0.1.0."""
+    """Plain values and arrays of honest models: without a guide, with one, open, with embeddings."""
     texts, topics = corpus(60)
     labels = [name if row % 2 and name != "coffee" else None for row, name in enumerate(topics)]
     embeddings = np.random.default_rng(0).normal(size=(60, 3))
-    found = [storage.load(ROOT / "tests" / "data" / "0.1.0" / name) for name in ("guided", "merged")]
+    found = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for k, (model, given) in enumerate(
@@ -123,20 +123,20 @@ def use(model, folder):
     texts, _ = corpus(5, seed=1)
     needs = {"embeddings": np.ones((len(texts), 3))} if model.state_.guide and model.state_.guide["settings"][0] else {}
     yield lambda: repr(model)
-    yield lambda: model.result_.table(none=True)
+    yield lambda: model.state_.topics.table(none=True)
     yield lambda: model.memberships(texts, **needs)
     yield lambda: model.transform(texts, **needs)
     yield lambda: model.belief
     if not needs:
         yield lambda: model.predict(texts)
         yield lambda: model.explain(texts[0])
-        yield lambda: model.suggest(3)
-    yield lambda: model.audit(3)
+        yield lambda: model.labels.suggest(3)
+    yield lambda: model.labels.audit(3)
     yield lambda: model.report(folder / "report.html")
     if not model.state_.outside:
         yield lambda: model.update(texts, ["tea", None, "new", None, None], **needs)
     else:
-        yield lambda: model.cut(1)
+        yield lambda: model.edit.cut(1)
     yield lambda: model.save(folder / "again", texts=True)
 
 

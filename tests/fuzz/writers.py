@@ -20,7 +20,7 @@ from pathlib import Path
 
 from topicsteer import TopicModel
 from topicsteer.corpora import Documents
-from topicsteer.model.files import writing
+from topicsteer.model.model_files import writing
 from topicsteer.system.arrays import StorageError
 
 WORDS = ("tea", "leaf", "green", "cup", "milk", "bean", "roast", "coffee", "brew", "sugar", "cream", "pot", "mug")
@@ -69,7 +69,7 @@ def read(folder: Path, out: Connection) -> None:
     seen: set[object] = set()
     try:
         while True:
-            ids = set(TopicModel.load(folder).result_.ids)
+            ids = set(TopicModel.load(folder).state_.topics.ids)
             out.send("read" if seen <= ids else f"failed: {sorted(map(str, seen - ids))} disappeared")
             seen = ids
     except BaseException as error:
@@ -123,7 +123,7 @@ def play(folder: Path, number: int, rng: random.Random) -> Counter[str]:
     for process, pipe in readers:
         process.join()
         events.update(messages(pipe, time.monotonic() + 60))
-    ids = Counter(TopicModel.load(folder).result_.ids)
+    ids = Counter(TopicModel.load(folder).state_.topics.ids)
     events.update(f"failed: {name} was lost" for name in saved if not ids[name])
     events.update(f"failed: {name} is there twice" for name in ids if ids[name] > 1)
     return events

@@ -1,6 +1,7 @@
 """A guide applied to all documents, in memory and on disk."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,8 +10,7 @@ from sklearn.preprocessing import normalize
 
 from topicsteer.backends import as_rows
 from topicsteer.backends.block_folder import write_blocks
-from topicsteer.guidance import apply
-from topicsteer.guidance.apply import apply_guide, apply_labels, best_thresholds
+from topicsteer.guidance.apply import ROWS, apply_guide, apply_labels, best_thresholds
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.penalties import topic_penalties
 from topicsteer.guidance.train import train_guide
@@ -77,15 +77,14 @@ def test_on_disk(problem, tmp_path):
 
 
 @pytest.mark.parametrize(("most", "step"), [(90, 1), (89, 2), (30, 3), (29, 4)])
-def test_thresholds_of_many_documents_come_from_a_regular_sample(problem, tmp_path, monkeypatch, most, step):
+def test_thresholds_of_many_documents_come_from_a_regular_sample(problem, tmp_path, most, step):
     X, E, supervision, learnt = problem
-    asked = []
-    monkeypatch.setattr(apply, "THRESHOLD_DOCUMENTS", most)
-    monkeypatch.setattr(apply, "best_thresholds", lambda sample: asked.append(sample) or best_thresholds(sample))
     rows = write_blocks(tmp_path / "X", [X[a:b] for a, b in itertools.pairwise(STARTS)])
     (tmp_path / "out").mkdir()
-    apply_guide(rows, learnt, supervision, TOPICS, 3, folder=tmp_path / "out", embeddings=E)
-    np.testing.assert_allclose(asked[0], learnt.probabilities(X, embeddings=E)[::step], atol=1e-6)
+    options = {"folder": tmp_path / "out", "embeddings": E, "threshold_documents": most}
+    found = apply_guide(rows, learnt, supervision, TOPICS, 3, **options)
+    expected = best_thresholds(learnt.probabilities(X, embeddings=E)[::step])
+    np.testing.assert_allclose(found.thresholds, expected, atol=1e-6)
 
 
 def test_a_guide_survives_as_arrays(problem):
@@ -109,20 +108,19 @@ def test_a_guide_of_more_documents_and_terms(problem):
     assert learnt.renumbered(learnt.rows).basis.shape == learnt.basis.shape
 
 
-def test_blocks_of_work_do_not_show(problem, tmp_path, monkeypatch):
+def test_blocks_of_work_do_not_show(problem, tmp_path):
     X, E, supervision, learnt = problem
-    options = {"folder": tmp_path, "embeddings": E}
-    whole = apply_guide(as_rows(X), learnt, supervision, TOPICS, 5, **options)
-    monkeypatch.setattr(apply, "ROWS", 17)
-    monkeypatch.setattr(apply, "TOPICS", 2)
-    found = apply_guide(as_rows(X), learnt, supervision, TOPICS, 5, **options)
-    np.testing.assert_allclose(found.memberships, whole.memberships, atol=1e-6)
-    np.testing.assert_allclose(found.thresholds, whole.thresholds, atol=1e-6)
-    np.testing.assert_allclose(found.penalties.toarray(), whole.penalties.toarray(), atol=1e-5)
+    one = apply_guide(as_rows(X), learnt, supervision, TOPICS, 5, folder=tmp_path, embeddings=E)
+    copies = ROWS // X.shape[0] + 1
+    rows = as_rows(sp.csr_array(sp.vstack([X] * copies)))
+    labels = replace(supervision, pattern=np.tile(supervision.pattern, copies))
+    E = None if E is None else np.tile(E, (copies, 1))
+    found = apply_guide(rows, learnt, labels, TOPICS, 5, folder=tmp_path, embeddings=E)
+    np.testing.assert_allclose(found.memberships, np.tile(one.memberships, (copies, 1)), atol=1e-6)
+    np.testing.assert_allclose(found.thresholds, one.thresholds, atol=1e-6)
+    np.testing.assert_allclose(found.penalties[-90:].toarray(), one.penalties.toarray(), atol=1e-5)
 
 
-def test_thresholds_of_some_topics_at_once(monkeypatch):
+def test_thresholds_do_not_depend_on_the_order_of_many_topics():
     probabilities = np.random.default_rng(0).random((300, 20)).astype(np.float32) ** 3
-    whole = best_thresholds(probabilities)
-    monkeypatch.setattr(apply, "TOPICS", 20)
-    np.testing.assert_array_equal(best_thresholds(probabilities), whole)
+    np.testing.assert_allclose(best_thresholds(probabilities[:, ::-1]), best_thresholds(probabilities)[::-1])

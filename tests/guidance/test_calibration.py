@@ -6,7 +6,6 @@ import reference
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from topicsteer.guidance import calibration
 from topicsteer.guidance.calibration import (
     Calibration,
     features,
@@ -47,15 +46,13 @@ def test_a_sample_of_the_negative_pairs_counts_as_all_of_them(monkeypatch):
 
     original = LogisticRegression.fit
     monkeypatch.setattr(LogisticRegression, "fit", fit)
-    monkeypatch.setattr(calibration, "PAIRS", 8000)
-    sampled = pooled_regression(views, given, weight)
+    sampled = pooled_regression(views, given, weight, most=8000)
     np.testing.assert_allclose(sampled, whole, rtol=0.1, atol=0.1)
-    monkeypatch.setattr(calibration, "PAIRS", 1000)  # fewer than there are positive pairs
-    pooled_regression(views, given, weight)
+    again = pooled_regression(views, given, weight, most=1000)  # fewer than there are positive pairs
     assert [number[:2] for number in asked] == [(8000, given.sum()), (given.sum() + 100, given.sum())]
     assert asked[0][2] == pytest.approx(weight[~given].sum(), rel=0.05)
     assert asked[0][3] == pytest.approx(weight[given].sum())
-    np.testing.assert_array_equal(pooled_regression(views, given, weight), pooled_regression(views, given, weight))
+    np.testing.assert_array_equal(pooled_regression(views, given, weight, most=1000), again)
 
 
 def test_a_calibration_is_the_weighted_sum_of_its_features():

@@ -55,7 +55,7 @@ def slow_mixture(given, groups, iterations):
 def test_the_mixture_matches_its_slow_twin():
     given, _ = corpus()
     groups = np.random.default_rng(1).random((len(given.none), 3)).astype(np.float32) * given.none[:, None] / 3
-    found = discover._Mixture.of(given, map).fit(groups, 4)
+    found = discover.Mixture.of(given, map).fit(groups, 4)
     np.testing.assert_allclose(found, slow_mixture(given, groups, 4), atol=2e-4)
     np.testing.assert_allclose(continue_groups(given, groups), slow_mixture(given, groups, 8)[:, 2:], atol=2e-4)
 
@@ -73,17 +73,16 @@ def test_groups_are_the_planted_topics_and_merge_back_to_them():
 
 
 @pytest.mark.parametrize("threads", [2, 3])
-def test_groups_do_not_depend_on_threads(threads, monkeypatch):
-    monkeypatch.setattr(discover, "ROWS", 37)
-    one, tree = find_groups(corpus()[0], 5)
-    some, again = find_groups(corpus(threads=threads)[0], 5)
+def test_groups_do_not_depend_on_threads(threads):
+    one, tree = find_groups(corpus(size=discover.ROWS // 4)[0], 5)
+    some, again = find_groups(corpus(size=discover.ROWS // 4, threads=threads)[0], 5)
     np.testing.assert_array_equal(one, some)
     np.testing.assert_array_equal(tree.merges, again.merges)
 
 
 def test_each_merge_is_the_pair_that_differs_least():
     given, _ = corpus()
-    mixture = discover._Mixture.of(given, map)
+    mixture = discover.Mixture.of(given, map)
     memberships = np.random.default_rng(2).random((len(given.none), 6)).astype(np.float32) ** 4
     mass = (mixture.X.toarray().T.astype(float) @ (memberships * mixture.weight[:, None]).astype(float)).T
     tree = discover.merge_tree(mass, np.ones(6))

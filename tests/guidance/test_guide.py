@@ -6,19 +6,21 @@ from scipy.special import expit
 from sklearn.metrics import average_precision_score
 from sklearn.preprocessing import normalize
 
-from topicsteer.analysis.baselines import logistic_regression, nearest_centroid
+from topicsteer.analysis.evaluation import logistic_regression, nearest_centroid
 from topicsteer.backends import as_rows
 from topicsteer.corpora import load_docstrings
-from topicsteer.guidance import apply, sample, train
-from topicsteer.guidance import ridge as ridge_module
+from topicsteer.guidance import train
 from topicsteer.guidance.apply import THRESHOLD_RANGE, apply_labels, best_thresholds
 from topicsteer.guidance.calibration import FIXED_CALIBRATION
 from topicsteer.guidance.keywords import TopicTexts
+from topicsteer.guidance.ridge import EXACT_DOCUMENTS
 from topicsteer.guidance.word_round import FIXED_MIX
-from topicsteer.labels.folds import assign_folds
 from topicsteer.labels.forms import supervise
-from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN
+from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, assign_folds
 from topicsteer.text import TextVectorizer
+
+# Too many labels for an exact solution.
+MANY = EXACT_DOCUMENTS + 1
 
 
 def guide(X, supervision, **given):
@@ -43,12 +45,12 @@ def docstrings():
     return X, everything.indicator().toarray() > 0, shown
 
 
-@pytest.mark.parametrize("exact", [10_000, 0])
-def test_follows_the_labels(monkeypatch, exact):
-    monkeypatch.setattr(ridge_module, "EXACT_DOCUMENTS", exact)
-    X, which = corpus()
-    found = guide(X, supervise({i: int(which[i]) for i in range(40)}, 200)).probabilities(X)
-    assert (found[40:].argmax(axis=1) == which[40:]).mean() > 0.9
+@pytest.mark.parametrize("labelled", [40, MANY])
+def test_follows_the_labels(labelled):
+    n = labelled + 160
+    X, which = corpus(n)
+    found = guide(X, supervise({i: int(which[i]) for i in range(labelled)}, n)).probabilities(X)
+    assert (found[labelled:].argmax(axis=1) == which[labelled:]).mean() > 0.9
     assert ((found >= 0) & (found <= 1)).all()
 
 
@@ -65,7 +67,7 @@ def test_follows_the_labels(monkeypatch, exact):
         ("few", 1.5, True),
     ],
 )
-def test_both_rounds_match_a_reference_made_of_scikit_learn_estimators(monkeypatch, form, noise, second):
+def test_both_rounds_match_a_reference_made_of_scikit_learn_estimators(form, noise, second):
     n = 20 if form == "few" else 60
     X, which = corpus(160, 4, seed=3, noise=noise, own=16 if form == "latent" else 8)
     y = np.full((160, 5 if form == "single" else 4), np.nan)
@@ -76,11 +78,10 @@ def test_both_rounds_match_a_reference_made_of_scikit_learn_estimators(monkeypat
     if form == "doubtful":
         document_weight = rng.choice([1.0, 0.4], 160)
         y[:n][rng.random((n, 4)) < 0.2] = np.nan
-    if form == "many":  # too many labels for an exact solution
-        monkeypatch.setattr(ridge_module, "EXACT_DOCUMENTS", 0)
     E = np.eye(4)[which] + rng.normal(size=(160, 4)) if form == "embedded" else None
     supervision = supervise(y, 160)
-    learnt = guide(X, supervision, confidence=document_weight, embeddings=E)
+    exact = 0 if form == "many" else EXACT_DOCUMENTS  # too many labels for an exact solution
+    learnt = guide(X, supervision, confidence=document_weight, embeddings=E, exact_documents=exact)
     states = supervision.patterns[supervision.pattern[:n]].astype(int)
     some = (states == PERMITTED).any(axis=1, keepdims=True)
     states[(states == UNKNOWN) & some] = FORBIDDEN  # topics that labels leave open count as absent
@@ -233,25 +234,25 @@ def test_labels_replace_probabilities():
     np.testing.assert_allclose(answer, [[1, 0, 0.3], [0.3, 0.3, 0.3]])
 
 
-def test_thresholds_maximise_the_expected_jaccard_index(monkeypatch):
+def test_thresholds_maximise_the_expected_jaccard_index():
     assert best_thresholds(np.full((5, 1), 0.9)) == max(THRESHOLD_RANGE)
     assert best_thresholds(np.zeros((5, 1))) == min(THRESHOLD_RANGE)
-    monkeypatch.setattr(apply, "THRESHOLD_RANGE", (0, 1))
     p = np.random.default_rng(0).beta(0.3, 1.5, size=(60, 1))
-    threshold = best_thresholds(p)[0]
+    threshold = best_thresholds(p, (0, 1))[0]
 
     def jaccard(threshold):
         yes = p[:, 0] >= threshold
         return p[yes].sum() / (yes.sum() + p[~yes].sum())
 
     assert jaccard(threshold) == pytest.approx(max(jaccard(c) for c in p[:, 0]))
-    with_empty = best_thresholds(np.hstack([p, np.zeros((60, 3))]))  # topics without labels change no other threshold
+    # Topics without labels change no other threshold.
+    with_empty = best_thresholds(np.hstack([p, np.zeros((60, 3))]), (0, 1))
     assert with_empty[0] == threshold
     rare = np.vstack([[[0.04]], np.zeros((59, 1))])  # the threshold is the probability of its only document
     np.testing.assert_allclose(
-        best_thresholds(np.hstack([p, rare])), (np.array([threshold, 0.04]) * (threshold * 0.04) ** 0.5) ** 0.5
+        best_thresholds(np.hstack([p, rare]), (0, 1)), (np.array([threshold, 0.04]) * (threshold * 0.04) ** 0.5) ** 0.5
     )
-    assert (best_thresholds(np.zeros((5, 2))) == np.sqrt(1e-3 * apply.THRESHOLD_RANGE[0])).all()
+    assert not best_thresholds(np.zeros((5, 2)), (0, 1)).any()
 
 
 @pytest.mark.slow
@@ -285,21 +286,20 @@ def test_all_labels_are_of_one_topic(labelled):
     assert found[which == 0].mean() > found[which == 1].mean()
 
 
-def test_given_directions_are_not_computed_again(monkeypatch):
+def test_given_directions_are_not_computed_again():
     X, which = corpus(own=16)
     supervision = supervise({i: int(which[i]) for i in range(40)}, 200)
     plain = guide(X, supervision)
-    monkeypatch.setattr(sample, "latent_directions", None)
-    again = guide(X, supervision, directions=plain.directions)
-    np.testing.assert_array_equal(again.probabilities(X), plain.probabilities(X))
+    again = guide(X, supervision, directions=-plain.directions)
+    np.testing.assert_array_equal(again.directions, -plain.directions)
+    np.testing.assert_allclose(again.probabilities(X), plain.probabilities(X), atol=1e-6)
 
 
-@pytest.mark.parametrize("exact", [10_000, 0])
-def test_threads_do_not_change_a_guide(monkeypatch, exact):
-    monkeypatch.setattr(ridge_module, "EXACT_DOCUMENTS", exact)
-    monkeypatch.setattr(ridge_module, "TOPICS", 2)
-    X, which = corpus(own=16)
-    supervision = supervise({i: int(which[i]) for i in range(60)}, 200)
+@pytest.mark.parametrize("labelled", [200, MANY])
+def test_threads_do_not_change_a_guide(labelled):
+    X, which = corpus(labelled + 100, own=16)
+    given = {i: int(which[i]) + 5 * (i % 8) for i in range(labelled)}  # 40 topics: more than one block of work
+    supervision = supervise(given, labelled + 100)
     one, two = (guide(X, supervision, threads=threads) for threads in (1, 2))
     for name, array in one.arrays().items():
         np.testing.assert_array_equal(two.arrays()[name], array, err_msg=name)

@@ -9,8 +9,7 @@ from sklearn.utils.extmath import randomized_svd
 from topicsteer.backends import as_rows
 from topicsteer.backends.block_folder import write_blocks
 from topicsteer.corpora import load_docstrings
-from topicsteer.guidance import latent
-from topicsteer.guidance.latent import GramProduct, latent_directions, leading_directions
+from topicsteer.guidance.latent import GramProduct, lanczos, latent_directions, leading_directions
 from topicsteer.nmf import kernels
 from topicsteer.system.threads import workers
 from topicsteer.text import TextVectorizer
@@ -65,12 +64,11 @@ def test_threads_do_not_matter():
     assert not np.array_equal(one, leading_directions(X, 40, seed=1))
 
 
-def test_disk_equals_memory(tmp_path, monkeypatch):
+def test_disk_equals_memory(tmp_path):
     X = random_matrix(900, 120)
     folder = write_blocks(tmp_path / "blocks", [X[:100], X[100:650], X[650:]])
     np.testing.assert_array_equal(latent_directions(as_rows(X)), latent_directions(folder))
-    monkeypatch.setattr(latent, "SVD_DOCUMENTS", 300)
-    np.testing.assert_array_equal(latent_directions(as_rows(X)), latent_directions(folder))
+    np.testing.assert_array_equal(latent_directions(as_rows(X), most=300), latent_directions(folder, most=300))
 
 
 def test_few_distinct_documents_have_few_directions():
@@ -88,7 +86,7 @@ def test_an_empty_matrix_has_no_direction():
 def test_blocks_are_orthonormal_and_describe_the_matrix():
     X = sp.csr_array(TextVectorizer(max_features=1_000).fit_transform(load_docstrings().texts))
     with workers(2) as run:
-        vectors, T = latent._lanczos(X, 5, 0, run)
+        vectors, T = lanczos(X, 5, 0, run)
     Q, residual = vectors[:, : len(T)].astype(np.float64), vectors[:, len(T) :]
     product = (X.T @ (X @ Q)).astype(np.float64)
     scale = np.abs(T).max()

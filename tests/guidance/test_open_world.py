@@ -10,9 +10,8 @@ from sklearn.metrics import average_precision_score
 
 from topicsteer.backends import as_rows
 from topicsteer.backends.block_folder import write_blocks
-from topicsteer.guidance import open_world, outside
+from topicsteer.guidance import open_world
 from topicsteer.guidance.apply import (
-    accepted,
     apply_labels,
     best_thresholds,
     choose_thresholds,
@@ -24,6 +23,7 @@ from topicsteer.guidance.calibration import FIXED_CALIBRATION, LEAD, topics_per_
 from topicsteer.guidance.discover import GroupTree
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import TopicTexts
+from topicsteer.guidance.memberships import Memberships
 from topicsteer.guidance.open_world import free_topics, one_sided, open_guide, several_topics, with_group_labels
 from topicsteer.guidance.train import train_guide
 from topicsteer.labels.forms import supervise
@@ -64,13 +64,10 @@ def test_a_world_with_all_topics_labelled_is_closed(documents):
     assert open_guide(as_rows(documents), labels(4, 10), closed, world="closed") is closed
 
 
-@pytest.mark.parametrize(("share", "asked", "is_open"), [(0.2, False, False), (0.2, True, True), (0.05, True, False)])
-def test_a_doubtful_share_opens_the_world_if_the_user_asks_for_free_topics(
-    documents, share, asked, is_open, monkeypatch
-):
-    doubtful = outside.ShareOutside(share, (1.0, 1.0))
-    monkeypatch.setattr(open_world, "learn_outside", lambda *given: (outside.learn_outside(*given)[0], doubtful))
-    assert learn(documents, labels(4, 10), n_free=4, asked=asked).believes_open == is_open
+@pytest.mark.parametrize(("per_topic", "asked", "is_open"), [(4, False, False), (4, True, True), (3, True, False)])
+def test_a_doubtful_share_opens_the_world_if_the_user_asks_for_free_topics(documents, per_topic, asked, is_open):
+    """Four labels per topic leave a large share that could be chance, three labels a small one."""
+    assert learn(documents, labels(7, per_topic), n_free=4, asked=asked).believes_open == is_open
 
 
 def test_an_open_world_is_found_and_its_topics_are_groups(documents):
@@ -94,8 +91,7 @@ def test_the_number_of_free_topics_does_not_change_known_ones(documents):
     np.testing.assert_array_equal(few.probabilities(documents), many.probabilities(documents))
 
 
-def test_an_outside_that_is_missed_can_be_declared(documents, monkeypatch):
-    monkeypatch.setattr(outside, "OPEN_SHARE", 1.1)
+def test_an_outside_that_is_missed_can_be_declared(documents):
     supervision = labels(7, 3)
     assert not learn(documents, supervision).open
     assert learn(documents, supervision, world="open").open
@@ -211,26 +207,24 @@ def test_labels_topic_by_topic_do_not_make_documents_have_several_topics():
     assert several_topics(has[rng.choice(n, 200)], has)
 
 
-def test_groups_that_were_asked_for_leave_the_known_topics_of_a_closed_world(documents, monkeypatch):
-    none = outside.ShareOutside(0.05, (1.0, 1.0))
-    monkeypatch.setattr(open_world, "learn_outside", lambda *given: (outside.learn_outside(*given)[0], none))
-    supervision = labels(4, 10)
+def test_groups_that_were_asked_for_leave_the_known_topics_of_a_closed_world(documents):
+    supervision = labels(7, 3)
     closed = train_guide(as_rows(documents), supervision)
     guide = open_guide(as_rows(documents), supervision, closed, n_free=4, asked=True)
     assert guide.open
     assert not guide.believes_open
     P = guide.probabilities(documents)
-    np.testing.assert_array_equal(P[:, :4], closed.probabilities(documents))
-    np.testing.assert_array_equal(choose_thresholds(guide, P[:, :4]), choose_thresholds(closed, P[:, :4]))
+    np.testing.assert_array_equal(P[:, :7], closed.probabilities(documents))
+    np.testing.assert_array_equal(choose_thresholds(guide, P[:, :7]), choose_thresholds(closed, P[:, :7]))
     topics = free_topics(guide, 4, 480)
-    free = np.stack([P[:, [4 + k for k in topic]].max(axis=1) for topic in topics], axis=1)
-    truth = TOPIC[:, None] == np.arange(4, 8)
+    free = np.stack([P[:, [7 + k for k in topic]].max(axis=1) for topic in topics], axis=1)
+    truth = TOPIC[:, None] == np.array([7])
     assert precision_matrix(truth, free).max(axis=0).min() > 0.9
     again = open_guide(as_rows(documents), supervision, closed, n_free=4, previous=guide)
     assert not again.believes_open
     Q = again.probabilities(documents)
-    np.testing.assert_array_equal(Q[:, :4], P[:, :4])
-    kept = np.stack([Q[:, [4 + k for k in topic]].max(axis=1) for topic in topics], axis=1)
+    np.testing.assert_array_equal(Q[:, :7], P[:, :7])
+    kept = np.stack([Q[:, [7 + k for k in topic]].max(axis=1) for topic in topics], axis=1)
     assert precision_matrix(truth, kept).max(axis=0).min() > 0.9
 
 
@@ -334,8 +328,8 @@ def test_a_document_has_the_topics_that_reach_their_thresholds():
     np.testing.assert_allclose(belongs[:, 2], [0.495, 0.4, 0.3025, 0.64])
     thresholds = np.array([0.3, 0.3])
     expected = [[True, False], [True, False], [True, True], [False, False]]
-    assert accepted(belongs, thresholds).tolist() == expected
-    assert accepted(known, thresholds).tolist() == expected
+    assert Memberships(belongs, thresholds).has_known.tolist() == expected
+    assert Memberships(known, thresholds).has_known.tolist() == expected
 
 
 def test_thresholds_are_lower_beside_groups(documents):

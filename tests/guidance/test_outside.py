@@ -9,11 +9,11 @@ from topicsteer.guidance.outside import (
     TAILS,
     Outside,
     ShareOutside,
-    _document_weight,
+    documents_per_label,
     few_labels,
     learn_outside,
 )
-from topicsteer.labels.folds import assign_folds
+from topicsteer.labels.supervision import assign_folds
 
 
 def blobs(n_topics, labelled, size=60, outside=0, seed=0):
@@ -86,7 +86,7 @@ def test_a_document_that_many_topics_could_have_drawn_stands_for_fewer():
     given = np.zeros((15, 2), dtype=bool)
     given[:5, 0], given[5:10, 1], given[10:] = True, True, True
     expected = np.repeat([3.0, 3.0, 1.5], 5)
-    np.testing.assert_allclose(_document_weight(given, np.full((60, 2), 0.5)), expected)
+    np.testing.assert_allclose(documents_per_label(given, np.full((60, 2), 0.5)), expected)
 
 
 @pytest.mark.parametrize(("outside", "is_open"), [(0, False), (3, True)])

@@ -10,7 +10,7 @@ from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.levels import combine_cuts
 from topicsteer.guidance.ridge import Choice, Ridge
 from topicsteer.guidance.train import assumed_states, train_guide
-from topicsteer.guidance.tree import _texts_of, ends, expected_labels, train_cuts
+from topicsteer.guidance.tree import ends, expected_labels, texts_of, train_cuts
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.supervision import Supervision
 from topicsteer.metrics import average_precision
@@ -171,9 +171,9 @@ def test_cut_without_labels_or_names_has_no_guide():
     assert guides[1] is None
 
 
-def test_texts_of_a_cut_follow_its_positions():
+def testtexts_of_a_cut_follow_its_positions():
     names = TopicTexts(sp.csr_array(np.diag([1.0, 2.0, 3.0])), np.array([0, 2, 1]), np.arange(6.0).reshape(3, 2))
-    own = _texts_of(names, (2, 1))
+    own = texts_of(names, (2, 1))
     assert own.topics.tolist() == [0, 1]
     assert own.terms.toarray().tolist() == [[0, 2, 0], [0, 0, 3]]
     assert own.embeddings.tolist() == [[2, 3], [4, 5]]

@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topicsteer.labels.codebook import Codebook, Topic
+from topicsteer.labels.codebook import Codebook, Lineage, Topic
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.forms import extend, forbid, supervise
-from topicsteer.labels.lineage import Lineage
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN
 
 
@@ -33,10 +32,11 @@ def test_ancestors_and_descendants_are_the_two_sides_of_one_relation():
         assert below == {(k, a) for a in range(n) for k in forest.descendants(a)}
         assert sorted(forest.order) == list(range(n))
         assert all(forest.order.index(a) < forest.order.index(k) for k, a in below)
-        assert set(forest.cuts[-1]) == set(forest.leaves)
+        leaves = {k for k in range(n) if not forest.children[k]}
+        assert set(forest.cuts[-1]) == leaves
         for cut in forest.cuts:
             assert not any((k, a) in below for k in cut for a in cut)
-            assert all(set(cut) & {k, *forest.ancestors(k)} for k in forest.leaves)
+            assert all(set(cut) & {k, *forest.ancestors(k)} for k in leaves)
 
     check()
 
@@ -165,3 +165,18 @@ def test_indicators_with_parents():
     pd = pytest.importorskip("pandas")
     found = supervise(pd.DataFrame(y[:3, [0, 2]], columns=["tennis", "x"]), 3, lineage=lineage)
     assert found.topics == ("sport", "tennis", "golf", "x")
+
+
+def test_a_flat_forest_is_the_identity():
+    flat, P = Forest((-1, -1)), np.array([[0.2, 0.9]])
+    has = P > 0.5
+    states = np.array([[1, 0]], dtype=np.int8)
+    assert flat.flat
+    assert not Forest((-1, 0)).flat
+    assert all(rule(P) is P for rule in (flat.raised, flat.summed, flat.rest, flat.lowered, flat.top))
+    assert flat.deepest(has) is has
+    assert flat.with_ancestors(has) is has
+    assert flat.conditional(P, states) is P
+    assert flat.closed(states) is states
+    assert Forest().sized(3) == Forest((-1, -1, -1))
+    assert Forest((-1, 0)).sized(2) == Forest((-1, 0))

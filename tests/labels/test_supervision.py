@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from topicsteer.labels.codebook import Codebook
-from topicsteer.labels.folds import assign_folds, rarest_topics
 from topicsteer.labels.forms import extend, forbid, supervise
-from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN
+from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, assign_folds, rarest_topics
 from topicsteer.system.values import is_missing, label_name
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from topicsteer.labels.codebook import Codebook, Topic
-from topicsteer.labels.topics_file import parse_topics, topic_columns
+from topicsteer.labels.codebook_files import parse_topics, topic_columns
 
 
 def parse(**columns):
@@ -72,8 +72,6 @@ def test_parents_of_a_file():
     assert columns["parent"] == ["", "sport", ""]
     assert parse_topics(columns, ["2", "3", "4"]).codebook == found.codebook
     assert "parent" not in topic_columns(Codebook.of_names(["tea"]))
-    free = Topic(9, "net, ball", parent=1, found=True)
-    assert topic_columns(Codebook((*found.codebook, free)))["topic"] == ["sport", "tennis", "arts"]
 
 
 @pytest.mark.parametrize(

@@ -32,9 +32,9 @@ def width(found):
 
 def test_a_good_coder_narrows_and_a_random_one_does_no_harm(model, truth):
     generator = np.random.default_rng(3)
-    alone = model.prevalence()
-    good = model.prevalence(coders={"copy": list(truth)})
-    bad = model.prevalence(coders={"dice": list(generator.choice(list(WORDS), N))})
+    alone = model.findings.prevalence()
+    good = model.findings.prevalence(coders={"copy": list(truth)})
+    bad = model.findings.prevalence(coders={"dice": list(generator.choice(list(WORDS), N))})
     assert (width(good) < 0.75 * width(alone)).all()
     assert (width(bad) <= 1.03 * width(alone)).all()
     shares = [(truth == name).mean() for name in good.topics]
@@ -44,17 +44,17 @@ def test_a_good_coder_narrows_and_a_random_one_does_no_harm(model, truth):
 
 
 def test_a_coder_that_saw_the_labels_changes_nothing(model, truth):
-    labelled = model.supervision_.labelled
+    labelled = model.state_.supervision.labelled
     cheat = [name if known else None for name, known in zip(truth, labelled, strict=True)]
-    found, alone = model.prevalence(coders={"cheat": cheat}), model.prevalence()
+    found, alone = model.findings.prevalence(coders={"cheat": cheat}), model.findings.prevalence()
     assert width(found).tolist() == width(alone).tolist()
     assert "as if it had seen the labels" in found.sentences[-1]
 
 
 def test_the_paper_trail_has_the_shares(model, truth):
     coders = {"copy": list(truth)}
-    found = model.prevalence(coders=coders)
-    page = model.methods(coders=coders, shares=found)
+    found = model.findings.prevalence(coders=coders)
+    page = model.findings.methods(coders=coders, shares=found)
     name = found.topics[int(np.argmax(found.share[0]))]
     k = found.topics.index(name)
     assert f"{name} {found.share[0, k]:.1%} ({found.low[0, k]:.1%} to {found.high[0, k]:.1%})" in page.splitlines()[2]
@@ -72,7 +72,7 @@ def test_the_origin_of_labels_is_in_the_paper_trail(truth):
             "chosen": chosen,
         }
     )
-    page = TopicModel(free_topics=0, world="closed").fit(table).methods()
+    page = TopicModel(free_topics=0, world="closed").fit(table).findings.methods()
     assert "- how documents were chosen: 20 at random, 10 by a suggestion or a person" in page
 
 
@@ -80,35 +80,4 @@ def test_a_column_of_the_attached_table_is_never_taken_for_labels(truth):
     texts = [f"{WORDS[name]} {i % 7}" for i, name in enumerate(truth[:60])]
     table = pl.DataFrame({"id": range(60), "text": texts, "region": ["north", "south"] * 30})
     model = TopicModel(free_topics=0, world="closed").fit(table, {i: str(truth[i]) for i in range(30)})
-    assert model.prevalence("region", table).groups == ("(all)", "north", "south")
-
-
-def test_memberships_with_a_second_opinion(model, truth):
-    generator = np.random.default_rng(5)
-    coder = np.where(generator.random(N) < 0.8, truth, generator.choice(list(WORDS), N))
-    plain, found = model.memberships(), model.memberships_with({"gpt": list(coder)})
-    assert found.columns == plain.columns
-    names = list(model.codebook.names)
-    expected = np.array([[float(name == topic) for topic in names] for name in truth])
-    free = ~model.supervision_.labelled
-    before, after = (np.abs(table.select(names).to_numpy() - expected)[free].mean() for table in (plain, found))
-    assert after < before
-    labelled = model.supervision_.labelled
-    assert np.array_equal(found.select(names).to_numpy()[labelled], plain.select(names).to_numpy()[labelled])
-    assert model.memberships().equals(plain)  # the model itself does not change
-
-
-def test_useless_and_cheating_coders_change_no_membership(model, truth):
-    plain = model.memberships()
-    with pytest.warns(UserWarning, match="do not help to predict hidden labels"):
-        assert model.memberships_with({"dice": ["tea", "coffee"] * (N // 2)}).equals(plain)
-    labelled = model.supervision_.labelled
-    cheat = [name if known else None for name, known in zip(truth, labelled, strict=True)]
-    with pytest.warns(UserWarning, match="takes no part in the memberships"):
-        assert model.memberships_with({"cheat": cheat}).equals(plain)
-
-
-def test_a_second_opinion_needs_labels():
-    model = TopicModel(free_topics=2).fit(["green tea", "black tea", "hot milk", "cold milk"] * 3)
-    with pytest.raises(ValueError, match="fit the model with labels first"):
-        model.memberships_with({"gpt": [None] * 12})
+    assert model.findings.prevalence("region", table).groups == ("(all)", "north", "south")

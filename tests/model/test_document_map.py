@@ -8,9 +8,9 @@ from problems import make_open_corpus
 from sklearn.manifold import trustworthiness
 
 from topicsteer import TopicModel
-from topicsteer.analysis import document_map as maps
+from topicsteer.analysis import map_layout as maps
 from topicsteer.corpora import Documents
-from topicsteer.model.document_map import document_map, memberships_of
+from topicsteer.model.reports import document_map
 from topicsteer.system.values import NONE
 
 needs_umap = pytest.mark.skipif(not maps.can_lay_out(), reason="no umap-learn")
@@ -26,12 +26,12 @@ def model():
 
 @pytest.fixture(scope="module")
 def table(model):
-    return model.document_map()
+    return model.findings.document_map()
 
 
 def test_the_map_has_every_document_with_its_main_topic(model, table):
     assert table.columns == ["id", "x", "y", "topic", "kind", "membership", "labelled", "text"]
-    assert table["id"].to_list() == model.result_.ids
+    assert table["id"].to_list() == model.state_.topics.ids
     P = model.memberships()
     for row in table.iter_rows(named=True):
         own = P.row(by_predicate=pl.col("id") == row["id"], named=True)
@@ -41,7 +41,7 @@ def test_the_map_has_every_document_with_its_main_topic(model, table):
         assert (found[subject == SUBJECTS] == subject).mean() > 0.9
     others = table.filter(~pl.Series(np.isin(SUBJECTS, ["tea", "coffee"])))
     assert (others["kind"] != "known").mean() > 0.9
-    assert set(table["topic"]) <= {*model.result_.names, NONE}
+    assert set(table["topic"]) <= {*model.state_.topics.names, NONE}
     assert table["labelled"].sum() == 16
 
 
@@ -57,7 +57,7 @@ def test_similar_documents_are_close(model, table):
 def test_a_loaded_model_has_the_same_map(model, table, tmp_path):
     model.save(tmp_path / "model")
     loaded = TopicModel.load(tmp_path / "model").attach(model.documents_)
-    assert loaded.document_map().equals(table)
+    assert loaded.findings.document_map().equals(table)
 
 
 @needs_umap
@@ -76,7 +76,7 @@ def test_without_umap_or_texts_documents_lie_around_their_topics(model, monkeypa
     without_texts = document_map(bare)
     assert without_texts.map.layout.how == "topics"
     assert without_texts.texts is None
-    assert "text" not in bare.document_map().columns
+    assert "text" not in bare.findings.document_map().columns
     monkeypatch.setattr(maps, "can_lay_out", lambda: False)
     without_umap = document_map(model)
     assert without_umap.map.layout.how == "topics"
@@ -84,14 +84,13 @@ def test_without_umap_or_texts_documents_lie_around_their_topics(model, monkeypa
     assert np.array_equal(without_umap.map.topic, without_texts.map.topic)
 
 
-def test_a_sample_of_a_large_corpus_has_all_labelled_documents(model, monkeypatch):
-    monkeypatch.setattr(maps, "MOST", 60)
-    mapped = document_map(model)
+def test_a_sample_of_a_large_corpus_has_all_labelled_documents(model):
+    mapped = document_map(model, most=60)
     assert len(mapped.map) == len(mapped.ids) == len(mapped.texts) == 60
     assert mapped.map.labelled.sum() == 16
     assert mapped.map.layout.documents == 400
     rows = mapped.map.layout.rows
-    assert np.allclose(memberships_of(model.state_, rows), memberships_of(model.state_, np.arange(400))[rows])
+    assert np.array_equal(mapped.map.topic, model.state_.judged.main()[rows])
 
 
 def test_a_given_layout_is_used(model, tmp_path):
@@ -100,7 +99,7 @@ def test_a_given_layout_is_used(model, tmp_path):
     assert document_map(model, layout).map.layout is layout
     model.report(tmp_path / "r.html", map=layout)
     points = re.search(r'id="map-points">(.*?)</script>', (tmp_path / "r.html").read_text())[1]
-    assert len(json.loads(points)["topics"]) == len(model.result_.names) + 1
+    assert len(json.loads(points)["topics"]) == len(model.state_.topics.names) + 1
 
 
 def test_a_report_without_the_map_contains_no_further_documents(model, tmp_path):
@@ -123,4 +122,4 @@ def test_a_model_without_labels_has_a_map():
 
 def test_a_tiny_corpus_has_a_map():
     model = TopicModel(1).fit(["green tea", "black coffee", "tea again"], ["tea", "coffee", None])
-    assert len(model.document_map()) == 3
+    assert len(model.findings.document_map()) == 3

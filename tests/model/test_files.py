@@ -7,12 +7,12 @@ import threading
 from pathlib import Path
 
 import filelock
+import numpy as np
 import pytest
 
 from topicsteer import TopicModel
 from topicsteer.corpora import Documents
-from topicsteer.model import files
-from topicsteer.system import arrays
+from topicsteer.model import model_files
 from topicsteer.system.arrays import LOCK, StorageError
 
 ROOT = Path(__file__).parents[2]
@@ -31,42 +31,42 @@ def test_a_model_is_not_saved_over_a_newer_version(folder, tmp_path):
     mine, other = TopicModel.load(folder), TopicModel.load(folder)
     other.update(Documents(["x"], ["milk tea"])).save(folder)
     other.update(Documents(["y"], ["more milk"])).save(folder)  # its own version
-    mine.rename("tea", "infusions")
+    mine.edit.rename("tea", "infusions")
     with pytest.raises(StorageError, match=r"was changed by another program .* nothing was written"):
         mine.save(folder)
-    assert TopicModel.load(folder).result_.ids[-2:] == ["x", "y"]
+    assert TopicModel.load(folder).state_.topics.ids[-2:] == ["x", "y"]
     mine.save(tmp_path / "elsewhere")
     TopicModel(2).fit(TEXTS).save(folder)  # a new model replaces any other
-    assert len(TopicModel.load(folder).result_.ids) == 12
+    assert len(TopicModel.load(folder).state_.topics.ids) == 12
 
 
 def test_a_reader_gets_one_whole_version_while_another_writes(folder, monkeypatch):
     writer, steps = TopicModel.load(folder), []
-    load = arrays._get_array
+    read = np.lib.format.read_magic
 
-    def interfere(path, name, entry):
+    def interfere(file):
         if len(steps) < 3:  # in the middle of three loads
-            steps.append(name)
+            steps.append(file)
             writer.update(Documents([f"n{len(steps)}"], ["milk tea " * len(steps)]))
-            writer.save(path)
-        return load(path, name, entry)
+            writer.save(folder)
+        return read(file)
 
-    monkeypatch.setattr(arrays, "_get_array", interfere)
-    assert TopicModel.load(folder).result_.ids[-3:] == ["n1", "n2", "n3"]
+    monkeypatch.setattr(np.lib.format, "read_magic", interfere)
+    assert TopicModel.load(folder).state_.topics.ids[-3:] == ["n1", "n2", "n3"]
     assert len(steps) == 3
 
 
 def test_a_reader_takes_the_lock_if_the_model_never_rests(folder, monkeypatch):
     versions = iter(range(100))
-    monkeypatch.setattr(files, "version", lambda path: (next(versions),))
-    assert len(TopicModel.load(folder).result_.ids) == 12
+    monkeypatch.setattr(model_files, "version", lambda path: (next(versions),))
+    assert len(TopicModel.load(folder).state_.topics.ids) == 12
 
 
 def test_damage_is_still_an_error_and_a_missing_folder_stays_missing(folder, tmp_path):
     next(folder.glob("components-*")).unlink()
     with pytest.raises(StorageError, match="there is no file"):
         TopicModel.load(folder)
-    with pytest.raises(StorageError, match="there is no folder"), files.writing(tmp_path / "typo"):
+    with pytest.raises(StorageError, match="there is no folder"), model_files.writing(tmp_path / "typo"):
         TopicModel.load(tmp_path / "typo")
     assert not (tmp_path / "typo").exists()
 
@@ -74,7 +74,7 @@ def test_damage_is_still_an_error_and_a_missing_folder_stays_missing(folder, tmp
 def test_a_folder_with_only_a_lock_is_free(tmp_path):
     (tmp_path / LOCK).touch()
     TopicModel(2).fit(TEXTS).save(tmp_path)
-    assert len(TopicModel.load(tmp_path).result_.ids) == 12
+    assert len(TopicModel.load(tmp_path).state_.topics.ids) == 12
 
 
 def test_five_threads_update_one_model_in_turn(folder):
@@ -86,7 +86,7 @@ def test_five_threads_update_one_model_in_turn(folder):
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(model.result_.ids[12:]) == [f"t{i}" for i in range(5)]
+    assert sorted(model.state_.topics.ids[12:]) == [f"t{i}" for i in range(5)]
     assert len(model.memberships()) == 17
 
 
@@ -98,7 +98,7 @@ def test_two_updates_at_once_are_both_kept(folder, tmp_path):
         commands.append([sys.executable, "-m", "topicsteer", "update", folder, tmp_path / f"{name}.csv", "-q"])
     running = [subprocess.Popen(command) for command in commands]
     assert [process.wait() for process in running] == [0, 0]
-    assert sorted(TopicModel.load(folder).result_.ids[12:]) == ["a1", "a2", "b1", "b2"]
+    assert sorted(TopicModel.load(folder).state_.topics.ids[12:]) == ["a1", "a2", "b1", "b2"]
 
 
 @pytest.mark.slow

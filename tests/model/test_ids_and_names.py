@@ -31,25 +31,29 @@ def test_ids_are_strings_or_integers_from_the_start():
 def test_ids_survive_a_save(tmp_path):
     model = fitted([1.0, 2.5, "3", *range(4, 13)])
     model.save(tmp_path / "m")
-    assert TopicModel.load(tmp_path / "m").result_.ids == list(model.result_.ids) == [1, "2.5", "3", *range(4, 13)]
+    assert (
+        TopicModel.load(tmp_path / "m").state_.topics.ids
+        == list(model.state_.topics.ids)
+        == [1, "2.5", "3", *range(4, 13)]
+    )
 
 
 def test_a_number_and_its_text_are_one_document_in_an_update():
     model = fitted(list(range(12)))
     model.update(Documents([str(i) for i in range(12)], TEXTS))
-    assert len(model.result_.ids) == 12
+    assert len(model.state_.topics.ids) == 12
     assert model.update_.unchanged == 12
     model.update(labels={"2": "tea"})
-    assert model.supervision_.labelled[2]
+    assert model.state_.supervision.labelled[2]
     model.update(Documents([3.0], ["another text of tea"]))
-    assert (model.update_.replaced, len(model.result_.ids)) == (1, 12)
-    assert "another" in model.explain_document("3").text
+    assert (model.update_.replaced, len(model.state_.topics.ids)) == (1, 12)
+    assert "another" in model.explain(id="3").text
 
 
 def test_documents_without_ids_get_unused_numbers():
     model = fitted([str(i) for i in range(1, 13)])
     model.update(["one more tea"])
-    assert model.result_.ids[-1] == 13
+    assert model.state_.topics.ids[-1] == 13
     assert model.update_.new == 1
 
 
@@ -89,7 +93,7 @@ def test_ids_that_look_like_formulas_match_with_and_without_their_quote(tmp_path
 
 
 def test_a_label_file_and_an_update_agree_on_ids(tmp_path, monkeypatch):
-    from topicsteer.cli.fit import late_labels
+    from topicsteer.cli.reading import late_labels
     from topicsteer.corpora import ReadOptions
 
     (tmp_path / "l.csv").write_text("id,labels\n3,tea\n'=x,coffee\n")
@@ -125,10 +129,10 @@ def test_an_update_from_a_file_knows_topics_with_numbers(tmp_path):
     (tmp_path / "more.csv").write_text("id,text,label\nx,black tea leaves,1\n")
     model.update(tmp_path / "more.csv")
     assert model.codebook.names == (1, 2)
-    assert model.supervision_.counts.tolist() == [2, 1]
+    assert model.state_.supervision.counts.tolist() == [2, 1]
     assert model.memberships().columns == ["id", "1", "2", "(none)"]
     assert model.memberships()["id"].to_list() == [*map(str, range(12)), "x"]
-    model.to_parquet(tmp_path / "tables")
+    model.findings.to_parquet(tmp_path / "tables")
     assert pl.read_parquet(tmp_path / "tables" / "memberships")["id"].to_list() == [*map(str, range(12)), "x"]
 
 
@@ -148,7 +152,7 @@ def test_no_texts_give_no_rows(guidance):
     assert model.predict([]) == []
     assert model.memberships([]).shape == (0, 4)
     assert model.memberships(Documents([], [])).shape == (0, 4)
-    assert len(model.suggest(3, [])) == 0
+    assert len(model.labels.suggest(3, [])) == 0
     before = model.state_
     assert str(model.update([]).update_) == "no new documents"
     assert model.state_ is before
@@ -160,9 +164,9 @@ def test_an_empty_text_is_a_document_without_words(tmp_path):
     texts = [*TEXTS, ""]
     model = TopicModel(0).fit(texts, ["tea", "coffee"] + [None] * 11)
     model.update(["", "more tea"], [None, "tea"])
-    assert (model.update_.new, len(model.result_.ids)) == (2, 15)
-    np.testing.assert_array_equal(model.result_.W[[12, 13]], 0)
-    assert model.accepts(Documents(model.result_.ids, [*texts, "", "more tea"]))
+    assert (model.update_.new, len(model.state_.topics.ids)) == (2, 15)
+    np.testing.assert_array_equal(model.state_.topics.W[[12, 13]], 0)
+    assert model.state_.accepts(Documents(model.state_.topics.ids, [*texts, "", "more tea"]))
     model.save(tmp_path / "m")
     with pytest.raises(ValueError, match="no document with the id 'new': give its text too"):
         TopicModel.load(tmp_path / "m").update(Documents(["new"], [""]))

@@ -12,12 +12,11 @@ from topicsteer import TSNMF, TopicModel
 from topicsteer.backends import weight_folder
 from topicsteer.cli.commands import app
 from topicsteer.corpora import load_docstrings, read_table
+from topicsteer.model.model_files import read
 from topicsteer.model.spool import memory_needed, spool, too_large
-from topicsteer.report import tables as sheets
-from topicsteer.report.tables import write_parts
-from topicsteer.system import arrays as storage
+from topicsteer.report.table_files import write_parts
 from topicsteer.system.memory import in_bytes
-from topicsteer.text import tokens
+from topicsteer.text import TextVectorizer
 
 pytestmark = pytest.mark.slow
 
@@ -39,8 +38,7 @@ def table(tmp_path_factory):
 @pytest.fixture(scope="module", autouse=True)
 def small_blocks():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tokens, "_CHUNK", 1 << 18)
-        patch.setattr("topicsteer.model.spool.BLOCK", 1 << 17)
+        patch.setattr(TextVectorizer, "chunk_size", 1 << 18)
         yield
 
 
@@ -50,20 +48,25 @@ def whole(table):
 
 
 def assert_same(model, whole):
-    np.testing.assert_allclose(model.memberships_, whole.memberships_, atol=1e-6)
-    np.testing.assert_allclose(model.thresholds_, whole.thresholds_, atol=1e-6)
-    assert np.linalg.norm(model.result_.H - whole.result_.H) <= 1e-5 * np.linalg.norm(whole.result_.H)
-    assert model.result_.names == whole.result_.names
-    assert list(model.result_.ids) == list(whole.result_.ids)
-    for k in range(len(whole.result_)):
-        assert model.result_.top_terms(k) == whole.result_.top_terms(k)
+    np.testing.assert_allclose(model.state_.known_memberships, whole.state_.known_memberships, atol=1e-6)
+    np.testing.assert_allclose(model.state_.thresholds, whole.state_.thresholds, atol=1e-6)
+    assert np.linalg.norm(model.state_.topics.H - whole.state_.topics.H) <= 1e-5 * np.linalg.norm(whole.state_.topics.H)
+    assert model.state_.topics.names == whole.state_.topics.names
+    assert list(model.state_.topics.ids) == list(whole.state_.topics.ids)
+    for k in range(len(whole.state_.topics)):
+        assert model.state_.topics.top_terms(k) == whole.state_.topics.top_terms(k)
 
 
 @pytest.fixture(scope="module")
 def on_disk(table, tmp_path_factory):
     stages = set()
     folder = tmp_path_factory.mktemp("work")
-    model = TopicModel(2).fit(table, memory=SMALL, folder=folder, progress=lambda stage, *_: stages.add(stage))
+
+    def note(stage, *_):
+        stages.add(stage)
+
+    corpus = spool(table, folder / "corpus", block=1 << 17, progress=note)
+    model = TopicModel(2).fit(corpus, folder=folder / "fit", progress=note)
     assert stages == {"columns", "terms", "blocks", "guide", "fit"}
     return model
 
@@ -73,88 +76,84 @@ def test_blocks_on_disk_give_what_memory_gives(on_disk, whole):
     assert_same(on_disk, whole)
 
 
-def test_without_guidance(table):
+def test_without_guidance(table, tmp_path):
     whole = TopicModel(2, guidance=None).fit(table)
-    assert_same(TopicModel(2, guidance=None).fit(table, memory=SMALL), whole)
+    corpus = spool(table, tmp_path / "corpus", block=1 << 17)
+    assert len(corpus.matrix) > 1
+    assert_same(TopicModel(2, guidance=None).fit(corpus), whole)
 
 
 def test_what_is_on_disk_is_not_in_memory(on_disk):
-    assert isinstance(on_disk.result_.W, np.memmap)
-    assert isinstance(on_disk.memberships_, np.memmap)
-    assert isinstance(on_disk.result_.proportions, np.memmap)
+    assert isinstance(on_disk.state_.topics.W, np.memmap)
+    assert isinstance(on_disk.state_.known_memberships, np.memmap)
+    assert isinstance(on_disk.state_.topics.proportions, np.memmap)
 
 
 def test_everything_can_be_asked_of_it(on_disk, whole, tmp_path):
-    assert on_disk.suggest(4)["id"].to_list() == whole.suggest(4)["id"].to_list()
+    assert on_disk.labels.suggest(4)["id"].to_list() == whole.labels.suggest(4)["id"].to_list()
     assert on_disk.top_documents(0, 5)["id"].to_list() == whole.top_documents(0, 5)["id"].to_list()
-    assert on_disk.audit(5)["id"].to_list() == whole.audit(5)["id"].to_list()
+    assert on_disk.labels.audit(5)["id"].to_list() == whole.labels.audit(5)["id"].to_list()
     on_disk.report(tmp_path / "report.html")
-    assert on_disk.result_.names[0] in (tmp_path / "report.html").read_text()
-    assert str(on_disk.explain_document(on_disk.result_.ids[3]))
+    assert on_disk.state_.topics.names[0] in (tmp_path / "report.html").read_text()
+    assert str(on_disk.explain(id=on_disk.state_.topics.ids[3]))
 
 
-def test_it_is_saved_and_loaded_like_any_other(on_disk, tmp_path, monkeypatch):
+def test_it_is_saved_and_loaded_like_any_other(on_disk, tmp_path):
     on_disk.save(tmp_path / "model", texts=True)
     for mapped in (1 << 28, 1000):
-        monkeypatch.setattr(storage, "MAPPED", mapped)
         again = TopicModel.load(tmp_path / "model")
-        assert isinstance(again.memberships_, np.memmap) == (mapped == 1000)
-        np.testing.assert_array_equal(again.memberships_, on_disk.memberships_)
-        np.testing.assert_array_equal(again.result_.W, on_disk.result_.W)
+        again.state_, _ = read(tmp_path / "model", mapped=mapped)
+        assert isinstance(again.state_.known_memberships, np.memmap) == (mapped == 1000)
+        np.testing.assert_array_equal(again.state_.known_memberships, on_disk.state_.known_memberships)
+        np.testing.assert_array_equal(again.state_.topics.W, on_disk.state_.topics.W)
         assert again.predict(["the sum of an array"]) == on_disk.predict(["the sum of an array"])
-    first, second = again.result_.names[:2]
-    again.merge([first, second])  # a mapped file is not written to
-    np.testing.assert_array_equal(TopicModel.load(tmp_path / "model").memberships_, on_disk.memberships_)
+    first, second = again.state_.topics.names[:2]
+    again.edit.merge([first, second])  # a mapped file is not written to
+    np.testing.assert_array_equal(
+        TopicModel.load(tmp_path / "model").state_.known_memberships, on_disk.state_.known_memberships
+    )
 
 
 def assert_written(folder, model):
     memberships = pl.read_parquet(folder / "memberships" / "*.parquet")
     assert memberships.equals(model.memberships())
     shares = pl.read_parquet(folder / "document_topics" / "*.parquet")
-    assert shares["id"].to_list() == list(model.result_.ids)
-    np.testing.assert_array_equal(shares[:, 1:].to_numpy(), model.result_.proportions)
+    assert shares["id"].to_list() == list(model.state_.topics.ids)
+    np.testing.assert_array_equal(shares[:, 1:].to_numpy(), model.state_.topics.proportions)
 
 
-def test_tables_in_parts(on_disk, whole, tmp_path, monkeypatch):
-    monkeypatch.setattr(sheets, "PART", 100)
+def test_tables_in_parts(on_disk, whole, tmp_path):
     for model in (on_disk, whole):
-        model.to_parquet(tmp_path)  # the second time over what is there
-        assert len(list((tmp_path / "memberships").iterdir())) == -(-len(model.result_.W) // 100)
+        model.findings.to_parquet(tmp_path, rows_per_file=100)  # the second time over what is there
+        assert len(list((tmp_path / "memberships").iterdir())) == -(-len(model.state_.topics.W) // 100)
         assert_written(tmp_path, model)
 
 
 @pytest.mark.parametrize("name", ["mine.txt", "mine.parquet", "00000.parquet"])
 def test_tables_of_the_user_stay(whole, tmp_path, name):
-    whole.to_parquet(tmp_path)
+    whole.findings.to_parquet(tmp_path)
     (tmp_path / "memberships" / name).write_text("years")
     with pytest.raises(ValueError, match="files that topicsteer did not write"):
-        whole.to_parquet(tmp_path)
+        whole.findings.to_parquet(tmp_path)
     other = tmp_path / "other" / "memberships"
     other.mkdir(parents=True)
     (other / name).write_text("years")
     with pytest.raises(ValueError, match="files that topicsteer did not write"):
-        whole.to_parquet(tmp_path / "other")
+        whole.findings.to_parquet(tmp_path / "other")
     assert (other / name).read_text() == (tmp_path / "memberships" / name).read_text() == "years"
 
 
-def test_an_interrupted_fit_goes_on(table, whole, tmp_path):
-    seen = []
-
+def test_an_interrupted_fit_starts_again_in_its_folder(table, whole, tmp_path):
     class Killed(BaseException):
         pass
 
     def kill(stage, done, *_):
-        seen.append((stage, done))
         if stage == "fit" and done == 4:
             raise Killed
 
     with pytest.raises(Killed):
         TopicModel(2).fit(table, memory=SMALL, folder=tmp_path, progress=kill)
-    again = []
-    model = TopicModel(2).fit(table, memory=SMALL, folder=tmp_path, progress=lambda *step: again.append(step[:2]))
-    assert min(done for stage, done in again if stage == "fit" and done) == 4  # 0 is reported at the start
-    assert not [stage for stage, _ in again if stage in ("columns", "terms", "blocks")]  # the corpus is there already
-    assert_same(model, whole)
+    assert_same(TopicModel(2).fit(table, memory=SMALL, folder=tmp_path), whole)
 
 
 def test_a_temporary_folder_goes_with_the_model(table):
@@ -167,15 +166,15 @@ def test_a_temporary_folder_goes_with_the_model(table):
 
 def test_a_spool_is_evaluated_on_labelled_documents_and_a_sample(table, tmp_path):
     spooled = spool(table, tmp_path / "corpus", memory=SMALL)
-    found = TopicModel(2).evaluate(spooled, curve=False, folds=2)
-    expected = TopicModel(2).evaluate(read_table(table), curve=False, folds=2)
+    found = TopicModel(2).evaluate(spooled, folds=2)
+    expected = TopicModel(2).evaluate(read_table(table), folds=2)
     assert found.table() == expected.table()
 
 
 def test_new_documents_join_a_model_from_disk(on_disk, table):
     model = TopicModel(2).fit(table, memory=SMALL)
     model.update(["compute the mean of an array along an axis"])
-    assert len(model.result_.W) == len(on_disk.result_.W) + 1
+    assert len(model.state_.topics.W) == len(on_disk.state_.topics.W) + 1
 
 
 def test_sizes():
@@ -239,12 +238,11 @@ class TestCluster:
 
     def test_the_command_line(self, client, table, whole, tmp_path):
         address = client.scheduler.address
-        out, tables = tmp_path / "model", tmp_path / "tables"
-        options = ["--free", "2", "--scheduler", address, "-o", str(out), "--tables", str(tables), "-q"]
+        out = tmp_path / "model"
+        options = ["--free", "2", "--scheduler", address, "-o", str(out), "-q"]
         done = CliRunner().invoke(app, ["fit", str(table), *options])
         assert done.exit_code == 0, done.output
         assert_same(TopicModel.load(out), whole)
-        assert_written(tables, TopicModel.load(out))
 
     def test_workers_write_what_they_found(self, client, tmp_path, monkeypatch):
         X = sp.random_array((300, 40), density=0.2, format="csr", rng=np.random.default_rng(0))

@@ -11,7 +11,7 @@ import pytest
 import topicsteer
 from topicsteer import TopicModel
 from topicsteer.corpora import Documents
-from topicsteer.report.methods import MethodsPage, Section, html, markdown
+from topicsteer.report.methods_page import MethodsPage, Section, html, markdown
 
 TEXTS = ["green tea leaves in a pot", "roast coffee beans ground", "hot tea leaves", "black coffee beans"] * 15
 TOPICS = ["tea", "coffee"] * 30
@@ -29,7 +29,7 @@ def section(page, title):
 
 
 def test_missing_measurements_are_named(model):
-    page = model.methods()
+    page = model.findings.methods()
     assert "Agreement was not measured" in section(page, "Agreement of coders")
     assert "Predictions were not evaluated" in section(page, "Evaluation on hidden labels")
     assert "Shares were not estimated" in section(page, "Shares of topics")
@@ -51,22 +51,22 @@ def test_report_methods_and_model_count_labelled_documents_alike(tmp_path):
     model = TopicModel(free_topics=0).fit(TEXTS, labels)
     model.report(tmp_path / "report.html", map=False)
     assert "<dt>labelled documents</dt><dd>17</dd>" in (tmp_path / "report.html").read_text()
-    assert "- labelled documents: 17 of 60 (28.3%)" in section(model.methods(), "Labels")
+    assert "- labelled documents: 17 of 60 (28.3%)" in section(model.findings.methods(), "Labels")
     assert repr(model).endswith("60 documents, 17 labelled>")
-    assert model.evaluate(TEXTS, labels, curve=False).labelled == 17
+    assert model.evaluate(TEXTS, labels).labelled == 17
 
 
 def test_numbers_are_those_of_the_model(model):
     answers = ["tea" if i in (1, 3) else topic for i, topic in enumerate(TOPICS)]
-    evaluation = model.evaluate(model.documents_, model.supervision_, curve=False)
-    page = model.methods(coders={"gpt": answers}, evaluation=evaluation, people={"Anna": 20, "Ben": 11})
+    evaluation = model.evaluate(model.documents_, model.state_.supervision)
+    page = model.findings.methods(coders={"gpt": answers}, evaluation=evaluation, people={"Anna": 20, "Ben": 11})
     paragraph = page.splitlines()[2]
     assert f"topicsteer {topicsteer.__version__}" in paragraph
     assert "to 60 documents" in paragraph
-    assert "2 topics; 31 documents (51.7%) had labels by Anna (20), Ben (11), 1 of them with none" in paragraph
+    assert "2 topics; 31 of 60 (51.7%) documents had labels by Anna (20), Ben (11), 1 of them with none" in paragraph
     ours = evaluation.scores["topicsteer"].summary()
     assert f"average precision was {ours['macro average precision']:.3f} (mean over topics)" in paragraph
-    table = model.coders({"gpt": answers})
+    table = model.findings.coders({"gpt": answers})
     kappas = table["kappa"].to_list()
     assert f"Cohen's κ was {np.median(kappas):.2f} in the median of {len(kappas)} topics" in paragraph
     row = next(
@@ -80,20 +80,20 @@ def test_numbers_are_those_of_the_model(model):
     assert f"- numpy: {np.__version__}" in versions
     states = model.state_.patterns[model.state_.pattern]
     assert hashlib.sha256(states.tobytes()).hexdigest() in versions
-    assert model.fingerprint_ in versions
+    assert model.state_.fingerprint in versions
     assert "| tea | 15 |" in section(page, "Labels")
 
 
 def test_the_same_model_gives_the_same_page(model, tmp_path):
     model.save(tmp_path / "model")
-    assert TopicModel.load(tmp_path / "model").methods() == model.methods()
-    model.methods(tmp_path / "methods.md")
-    assert (tmp_path / "methods.md").read_text() == model.methods()
+    assert TopicModel.load(tmp_path / "model").findings.methods() == model.findings.methods()
+    model.findings.methods(tmp_path / "methods.md")
+    assert (tmp_path / "methods.md").read_text() == model.findings.methods()
 
 
 def test_other_kinds_of_files_are_refused(model, tmp_path):
     with pytest.raises(ValueError, match=r"must end in \.md or \.html"):
-        model.methods(tmp_path / "methods.docx")
+        model.findings.methods(tmp_path / "methods.docx")
     assert not list(tmp_path.iterdir())
 
 
@@ -103,7 +103,7 @@ NASTY = "<img src=x onerror=alert(1)>|`[a](javascript:b)`\n# head\u202e"
 def test_names_are_text(tmp_path):
     labels = [[NASTY] if i < 20 else ["b"] if i < 40 else [] for i in range(60)]
     model = TopicModel(free_topics=0).fit(Documents(range(60), TEXTS, labels))
-    page = model.methods(coders={"<b>x</b>": ["b"] * 60})
+    page = model.findings.methods(coders={"<b>x</b>": ["b"] * 60})
     assert "<" not in page.replace("\\<", "")
     row = next(line for line in section(page, "Labels").splitlines() if "img" in line)
     assert len(re.findall(r"(?<!\\)\|", row)) == 3  # two cells
@@ -127,7 +127,7 @@ def test_html_has_no_script_and_escapes(model, tmp_path):
     assert not {"img", "script", "a"} & set(tags.found)
     assert tags.found.count("table") == 1
     assert "default-src &#39;none&#39;" in text
-    written = model.methods(tmp_path / "methods.html")
+    written = model.findings.methods(tmp_path / "methods.html")
     assert (tmp_path / "methods.html").read_text() == written
     assert "<h2>Versions and hashes</h2>" in written
 

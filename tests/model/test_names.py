@@ -19,9 +19,9 @@ def test_names_alone_give_the_topics_of_their_documents():
     terms = dict(zip(model.topics["topic"], model.topics["terms"], strict=True))
     assert "tea" in terms["tea"]
     assert "coffee" in terms["coffee"]
-    assert "knight" in terms[model.result_.names[2]]
+    assert "knight" in terms[model.state_.topics.names[2]]
     assert len(model.state_.ids) == len(TEXTS)  # a name is never a document
-    assert not model.supervision_.labelled.any()
+    assert not model.state_.supervision.labelled.any()
 
 
 def test_keywords_reach_memberships():
@@ -37,16 +37,16 @@ def test_a_topic_without_a_word_of_the_corpus_is_reported_and_stays_empty():
     with pytest.warns(UserWarning, match=r"Nothing ties these topics to a document.*: 'chocolate'") as caught:
         model = TopicModel(1, topics=["chocolate", "tea"], descriptions=words).fit(TEXTS)
     assert not any("starts like a free topic" in str(warning.message) for warning in caught)
-    assert not model.memberships_[:, 0].any()
+    assert not model.state_.known_memberships[:, 0].any()
     assert not model.estimator_.components_[0].any()
-    assert not np.asarray(model.result_.proportions)[:, 0].any()
-    assert model.unsupported == ["chocolate"]
+    assert not np.asarray(model.state_.topics.proportions)[:, 0].any()
+    assert model.labels.unsupported == ["chocolate"]
     with pytest.warns(UserWarning, match="Nothing ties these topics"):
         alone = TopicModel(2, topics=["chocolate"]).fit(TEXTS)
     assert alone.guide_ is None
     assert not alone.estimator_.components_[0].any()
-    assert alone.unsupported == ["chocolate"]
-    assert TopicModel(1, topics=["coffee", "tea"]).fit(TEXTS).unsupported == []
+    assert alone.labels.unsupported == ["chocolate"]
+    assert TopicModel(1, topics=["coffee", "tea"]).fit(TEXTS).labels.unsupported == []
 
 
 def test_a_name_for_some_of_the_topics_in_an_open_world():
@@ -73,46 +73,49 @@ def test_the_first_label_of_a_topic_joins_the_names():
 
 def test_questions_to_a_model_without_labels(tmp_path):
     model = TopicModel(1, topics=["coffee", "tea"]).fit(TEXTS)
-    assert len(model.suggest(3)) == 3
-    assert model.audit(3).is_empty()
-    assert not model.stopping_advice().stop
+    assert len(model.labels.suggest(3)) == 3
+    assert model.labels.audit(3).is_empty()
+    assert not model.labels.advice().stop
     model.save(tmp_path / "model")
     loaded = TopicModel.load(tmp_path / "model")
     assert loaded.predict(["roast coffee"]) == model.predict(["roast coffee"]) == [["coffee"]]
-    assert loaded.unsupported == []
+    assert loaded.labels.unsupported == []
 
 
 def test_ways_to_choose_documents():
     model = TopicModel(1, topics=["coffee", "tea"]).fit(TEXTS)
-    given = model.suggest(4, topic="tea")
+    given = model.labels.suggest(4, topic="tea")
     assert set(given["topics"]) == {"tea"}
     rows = given["id"].to_list()
-    sure = model.memberships_[rows, 1]
+    sure = model.state_.known_memberships[rows, 1]
     assert (np.diff(sure) >= 0).all()
-    assert sure[0] == model.memberships_[model.memberships_[:, 1] >= model.thresholds_[1], 1].min()
-    first = model.suggest(2, how="typical")
+    assert (
+        sure[0]
+        == model.state_.known_memberships[model.state_.known_memberships[:, 1] >= model.state_.thresholds[1], 1].min()
+    )
+    first = model.labels.suggest(2, how="typical")
     assert [why.split(",")[0] for why in first["why"]] == ["typical of coffee", "typical of tea"]
-    best = [model.memberships_[row, k] for k, row in enumerate(first["id"])]
-    np.testing.assert_array_equal(best, model.memberships_.max(axis=0))
-    assert model.suggest(5, how="random")["why"].to_list() == ["random"] * 5
-    grouped = model.suggest(3, how="groups")
+    best = [model.state_.known_memberships[row, k] for k, row in enumerate(first["id"])]
+    np.testing.assert_array_equal(best, model.state_.known_memberships.max(axis=0))
+    assert model.labels.suggest(5, how="random")["why"].to_list() == ["random"] * 5
+    grouped = model.labels.suggest(3, how="groups")
     assert all("have no topic" in why for why in grouped["why"])
     assert all(row % 11 >= 8 for row in grouped["id"])  # the chess documents
     labelled = TopicModel(1, topics=["coffee", "tea"]).fit(TEXTS, {row: ["coffee"] for row in (4, 5, 6, 7, 15, 16)})
-    assert all("typical of tea" in why for why in labelled.suggest(4, how="few")["why"])
+    assert all("typical of tea" in why for why in labelled.labels.suggest(4, how="few")["why"])
     with pytest.raises(ValueError, match="how is 'best': expected one of 'useful', 'typical'"):
-        model.suggest(how="best")
+        model.labels.suggest(how="best")
     with pytest.raises(ValueError, match="choose either"):
-        model.suggest(topic="tea", how="typical")
-    free = model.suggest(4, topic="free 1")
-    assert set(free["topics"]) == {model.result_.names[2]}
+        model.labels.suggest(topic="tea", how="typical")
+    free = model.labels.suggest(4, topic="free 1")
+    assert set(free["topics"]) == {model.state_.topics.names[2]}
     assert all(row % 11 >= 8 for row in free["id"])
-    sure = model.result_.all_memberships(model.supervision_.outsiders)[:, 2]
+    sure = model.state_.judged.values[:, 2]
     assert sure[free["id"][0]] == sure[sure >= 0.5].min()
-    new = model.suggest(4, ["knight takes bishop", "tea leaves", "a bishop and a rook in check"], topic="free 1")
-    assert set(new["topics"]) <= {model.result_.names[2]}
+    new = model.labels.suggest(4, ["knight takes bishop", "tea leaves", "a bishop and a rook in check"], topic="free 1")
+    assert set(new["topics"]) <= {model.state_.topics.names[2]}
     with pytest.raises(KeyError, match="there is no topic 'free 9'"):
-        model.suggest(topic="free 9")
+        model.labels.suggest(topic="free 9")
 
 
 def test_an_encoder_reads_names_too_at_fits_and_updates():
@@ -121,10 +124,10 @@ def test_an_encoder_reads_names_too_at_fits_and_updates():
         return [[any(word in text for word in drinks), "king" in text or "bishop" in text, 0.1] for text in texts]
 
     model = TopicModel(0, topics=["beverage", "king"], world="closed").fit(TEXTS, embeddings=encode)
-    assert model.unsupported == []  # no document has the word "beverage"
+    assert model.labels.unsupported == []  # no document has the word "beverage"
     assert model.predict(["espresso"], embeddings=encode) == [["beverage"]]
     model.update(labels={8: ["king"]})
-    assert model.memberships_[0].argmax() == 0
+    assert model.state_.known_memberships[0].argmax() == 0
 
 
 def test_names_of_a_corpus_on_disk(tmp_path):
@@ -133,7 +136,7 @@ def test_names_of_a_corpus_on_disk(tmp_path):
     corpus = spool(path, tmp_path / "blocks")
     on_disk = TopicModel(1, topics=["coffee", "tea"]).fit(corpus, folder=tmp_path / "work")
     in_memory = TopicModel(1, topics=["coffee", "tea"]).fit(TEXTS)
-    np.testing.assert_allclose(on_disk.memberships_, in_memory.memberships_, atol=1e-6)
+    np.testing.assert_allclose(on_disk.state_.known_memberships, in_memory.state_.known_memberships, atol=1e-6)
     with pytest.warns(UserWarning, match="Nothing ties these topics"):
         empty = TopicModel(1, topics=["chocolate"]).fit(corpus, folder=tmp_path / "other")
     assert not empty.estimator_.components_[0].any()

@@ -8,7 +8,7 @@ from problems import planted_texts
 from scipy.optimize import linear_sum_assignment
 
 from topicsteer import TopicModel
-from topicsteer.cli.demo import UNNAMED
+from topicsteer.cli.fit_commands import UNNAMED
 from topicsteer.corpora import load_docstrings
 from topicsteer.text import TextVectorizer
 
@@ -47,11 +47,11 @@ def test_the_model_believes_in_an_open_world(fitted):
     assert fitted.belief.startswith("About 5")
     assert fitted.belief.endswith("% of the documents have none of your 4 topics; 4 free topics describe them.")
     table = fitted.memberships()
-    assert table.columns == ["id", *NAMES, *fitted.result_.names[KNOWN:], "(none)"]
+    assert table.columns == ["id", *NAMES, *fitted.state_.topics.names[KNOWN:], "(none)"]
     none = table["(none)"].to_numpy()
     assert none[TOPIC >= KNOWN].mean() > 0.9
     assert none[TOPIC < KNOWN].mean() < 0.1
-    planted, hits = matched(table, list(fitted.result_.names))
+    planted, hits = matched(table, list(fitted.state_.topics.names))
     assert planted[:KNOWN].tolist() == [0, 1, 2, 3]
     assert hits.min() > 0.9
     given = np.array([name is not None for name in labels()])
@@ -63,7 +63,7 @@ def test_shares_are_those_of_documents(fitted):
     np.testing.assert_allclose(
         fitted.topics["share"], fitted.memberships().drop("id", "(none)").to_numpy().mean(axis=0), rtol=1e-6
     )
-    assert fitted.result_.none_share == pytest.approx(0.5, abs=0.05)
+    assert fitted.state_.topics.none_share == pytest.approx(0.5, abs=0.05)
 
 
 def test_a_document_of_an_unnamed_topic_gets_no_topic(fitted):
@@ -75,18 +75,18 @@ def test_a_document_of_an_unnamed_topic_gets_no_topic(fitted):
     assert np.mean(inside) > 0.95
     belongs = fitted.memberships(new).drop("id").to_numpy()
     assert belongs.shape == (40, 9)
-    assert fitted.decide(belongs) == fitted.predict(new)
+    assert fitted.state_.judge(belongs).decisions(fitted.state_.names) == fitted.predict(new)
 
 
 def test_free_topics_read_from_weights_are_those_of_memberships(fitted):
-    _, hits = matched(fitted.document_topics, list(fitted.result_.names))
+    _, hits = matched(fitted.document_topics, list(fitted.state_.topics.names))
     assert hits.min() > 0.9
 
 
 def test_a_closed_world_has_no_none_and_auto_finds_no_free_topic():
     model = TopicModel("auto").fit(TEXTS, labels(8))
     assert not model.state_.open
-    assert len(model.result_) == 8
+    assert len(model.state_.topics) == 8
     assert model.belief == "Every document seems to have one of your 8 topics."
     assert model.memberships()["(none)"].max() == 0
     declared = TopicModel(2, world="closed").fit(TEXTS, labels())
@@ -100,71 +100,71 @@ def test_a_closed_world_has_no_none_and_auto_finds_no_free_topic():
 
 def test_known_memberships_do_not_depend_on_the_number_of_free_topics(fitted):
     other = TopicModel(6).fit(TEXTS, labels())
-    np.testing.assert_array_equal(other.memberships_, fitted.memberships_)
+    np.testing.assert_array_equal(other.state_.known_memberships, fitted.state_.known_memberships)
 
 
 def test_free_topics_are_cut_split_and_merged_without_learning_again(model):
     before = model.memberships()
-    model.cut(2)
-    assert len(model.result_) == KNOWN + 2
+    model.edit.cut(2)
+    assert len(model.state_.topics) == KNOWN + 2
     assert model.memberships().select(NAMES).equals(before.select(NAMES))
     merged = next(k for k, groups in enumerate(model.state_.free_groups) if len(groups) > 1)
-    name = model.result_.names[KNOWN + merged]
+    name = model.state_.topics.names[KNOWN + merged]
     whole = model.memberships()[name].to_numpy()
     groups = set(model.state_.free_groups[merged])
-    model.split(name)
-    assert len(model.result_) == KNOWN + 3
+    model.edit.split(name)
+    assert len(model.state_.topics) == KNOWN + 3
     parts = [k for k, own in enumerate(model.state_.free_groups) if set(own) <= groups]
-    names = [model.result_.names[KNOWN + k] for k in parts]
+    names = [model.state_.topics.names[KNOWN + k] for k in parts]
     both = model.memberships().select(names).to_numpy()
     np.testing.assert_allclose(both.max(axis=1), whole, atol=1e-6)
-    model.merge(names, "together")
+    model.edit.merge(names, "together")
     np.testing.assert_allclose(model.memberships()["together"], whole, atol=1e-6)
-    model.merge(["t0", "together"])
+    model.edit.merge(["t0", "together"])
     expected = np.maximum(before["t0"].to_numpy(), whole)
     np.testing.assert_allclose(model.memberships()["t0"], expected, atol=1e-6)
     known = model.memberships().select(NAMES).to_numpy()
     np.testing.assert_allclose(model.memberships()["(none)"], np.prod(1 - known, axis=1), atol=1e-6)
     np.testing.assert_allclose(model.memberships(TEXTS[30:33])["t0"], expected[30:33], atol=1e-5)
-    model.cut(9)
+    model.edit.cut(9)
     alone = next(k for k, own in enumerate(model.state_.free_groups) if len(own) == 1)
     with pytest.raises(ValueError, match="has no parts"):
-        model.split(KNOWN + alone)
+        model.edit.split(KNOWN + alone)
 
 
 def test_a_free_topic_is_adopted_without_labels(model):
-    name = model.result_.names[KNOWN + 1]
+    name = model.state_.topics.names[KNOWN + 1]
     free = model.memberships()[name].to_numpy()
     planted = np.bincount(TOPIC[np.argsort(-free)[:20]]).argmax()
-    labelled = model.supervision_.labelled.sum()
-    proposals = model.adopt("free 2", "robotics", n=5)
-    assert model.result_.names[KNOWN] == "robotics"
-    assert model.result_.n_known == KNOWN + 1
+    labelled = model.state_.supervision.labelled.sum()
+    proposals = model.edit.adopt("free 2", "robotics", n=5)
+    assert model.state_.topics.names[KNOWN] == "robotics"
+    assert model.state_.topics.n_known == KNOWN + 1
     assert model.codebook.keys == (1, 2, 3, 4, 5)
     assert proposals.columns == ["id", "membership", "text"]
     assert (TOPIC[proposals["id"].to_numpy()] == planted).all()
-    assert model.supervision_.labelled.sum() == labelled
+    assert model.state_.supervision.labelled.sum() == labelled
     np.testing.assert_allclose(model.memberships()["robotics"], free)
     found = model.predict([TEXTS[i] for i in np.flatnonzero(planted == TOPIC)])
     assert np.mean([topics == ["robotics"] for topics in found]) > 0.9
     assert model.belief.endswith("of the documents have none of your 5 topics; 3 free topics describe them.")
-    assert model.result_.none_share == pytest.approx(3 / 8, abs=0.05)
+    assert model.state_.topics.none_share == pytest.approx(3 / 8, abs=0.05)
     for wrong in ("robotics", "t0"):
         with pytest.raises(ValueError, match="it is a known topic"):
-            model.adopt(wrong, "x")
+            model.edit.adopt(wrong, "x")
     with pytest.raises(ValueError, match="belongs to another topic"):
-        model.adopt("free 1", "t0")
+        model.edit.adopt("free 1", "t0")
     closed = TopicModel(2, world="closed").fit(TEXTS, labels())
     with pytest.raises(ValueError, match="label some of its documents instead"):
-        closed.adopt("free 1", "x")
+        closed.edit.adopt("free 1", "x")
     with pytest.raises(ValueError, match="no groups of documents"):
-        closed.cut(3)
+        closed.edit.cut(3)
 
 
 def test_an_edited_model_is_saved_loaded_and_updated(model, tmp_path):
-    model.cut(3)
-    model.adopt("free 1", "adopted")
-    model.merge(["t1", model.result_.names[KNOWN + 1]])
+    model.edit.cut(3)
+    model.edit.adopt("free 1", "adopted")
+    model.edit.merge(["t1", model.state_.topics.names[KNOWN + 1]])
     model.save(tmp_path / "edited", texts=True)
     again = TopicModel.load(tmp_path / "edited")
     assert again.memberships().equals(model.memberships())
@@ -172,7 +172,7 @@ def test_an_edited_model_is_saved_loaded_and_updated(model, tmp_path):
     assert again.belief == model.belief
     again.update(planted_texts(8, 3, seed=0)[:6], ["t0", None, None, "t1", None, None])
     assert again.state_.open
-    assert again.result_.names[: KNOWN + 1] == (*NAMES, "adopted")
+    assert again.state_.topics.names[: KNOWN + 1] == (*NAMES, "adopted")
 
 
 def test_an_update_keeps_the_free_topics(model):
@@ -180,9 +180,11 @@ def test_an_update_keeps_the_free_topics(model):
     new = planted_texts(8, 70)
     late = [text for i, text in enumerate(new) if i % 70 >= 60]
     model.update(late, [f"t{i // 10}" if i < 40 and i % 10 < 3 else None for i in range(80)])
-    assert model.result_.names == tuple(before.columns[1:-1])
+    assert model.state_.topics.names == tuple(before.columns[1:-1])
     after = model.memberships()
-    best, now = (table.select(model.result_.names[KNOWN:]).to_numpy()[:480].argmax(axis=1) for table in (before, after))
+    best, now = (
+        table.select(model.state_.topics.names[KNOWN:]).to_numpy()[:480].argmax(axis=1) for table in (before, after)
+    )
     assert (best == now)[TOPIC >= KNOWN].mean() > 0.95
     none = after["(none)"].to_numpy()[480:]
     assert none[40:].mean() > 0.8
@@ -200,7 +202,7 @@ def test_free_topics_come_back_with_other_seeds_and_more_labels(fitted):
     top = [set(fitted.top_terms(k)) for k in range(KNOWN, 8)]
     for seed, per_topic in ((3, 10), (0, 15)):
         other = TopicModel(KNOWN, random_state=seed).fit(TEXTS, labels(per_topic=per_topic))
-        again = [set(other.top_terms(k)) for k in range(KNOWN, len(other.result_))]
+        again = [set(other.top_terms(k)) for k in range(KNOWN, len(other.state_.topics))]
         overlap = np.array([[len(a & b) / 10 for b in again] for a in top])
         rows, columns = linear_sum_assignment(-overlap)
         assert (overlap[rows, columns] >= 0.5).mean() >= 0.8
@@ -208,12 +210,12 @@ def test_free_topics_come_back_with_other_seeds_and_more_labels(fitted):
 
 def test_an_evaluation_judges_the_corpus_as_it_is_if_outsiders_are_marked():
     given = labels(per_topic=12)
-    inside_only = TopicModel(4).evaluate(TEXTS, given, curve=False)
+    inside_only = TopicModel(4).evaluate(TEXTS, given)
     assert inside_only.corpus is None
     assert "Only documents with a known topic were hidden" in inside_only.verdict
     for i in np.flatnonzero(TOPIC >= KNOWN)[::30]:
         given[i] = "(none)"
-    found = TopicModel(4).evaluate(TEXTS, given, curve=False)
+    found = TopicModel(4).evaluate(TEXTS, given)
     assert "documents without a topic is unknown, because labels were not drawn at random" in found.verdict
     model = TopicModel(4).fit(TEXTS, given)
     unlabelled = np.array([name is None for name in given])
@@ -230,11 +232,11 @@ def test_the_share_without_a_topic_in_an_evaluation_is_that_of_prevalence_for_an
     texts = [corpus.texts[i] for i in rows]
     own = [[topic for topic in corpus.labels[i] if topic not in UNNAMED] or ["(none)"] for i in rows]
     truth, given = np.mean([topics == ["(none)"] for topics in own]), [*own[:150], *[None] * 350]
-    found = TopicModel().fit(texts, given).prevalence()
+    found = TopicModel().fit(texts, given).findings.prevalence()
     share = found.share[0, found.topics.index("(none)")]
     assert share == pytest.approx(truth, abs=0.03)
     for free in (0, 12):
-        scope = TopicModel(free).evaluate(texts, given, curve=False).scope
+        scope = TopicModel(free).evaluate(texts, given).scope
         said = re.search(r"In the corpus as it is, about (\d+)% of the documents have none", scope)
         assert int(said[1]) == pytest.approx(100 * share, abs=1.5)
 
@@ -243,7 +245,7 @@ def test_the_share_without_a_topic_in_an_evaluation_is_that_of_prevalence_for_an
 def test_an_evaluation_of_a_corpus_without_unlabelled_documents(world):
     """Hidden documents are the corpus as it is: nothing is left to estimate."""
     texts = ["green tea leaves", "roast coffee beans", "the train was late"] * 8
-    found = TopicModel(0, world=world).evaluate(texts, ["tea", "coffee", "(none)"] * 8, curve=False)
+    found = TopicModel(0, world=world).evaluate(texts, ["tea", "coffee", "(none)"] * 8)
     assert (found.scope, found.corpus) == ("", None)
     assert found.labelled == 24
 
@@ -258,27 +260,27 @@ def test_labels_with_yes_only_are_nearly_as_good_as_complete_ones(per_topic):
     for given, options in ((yes, {}), (complete, {"complete": False})):
         whole = TopicModel(0, world="closed").fit(TEXTS, complete)
         model = TopicModel(0, world="closed", **options).fit(TEXTS, given)
-        hits = [(m.memberships_.argmax(axis=1) == TOPIC).mean() for m in (model, whole)]
+        hits = [(m.state_.known_memberships.argmax(axis=1) == TOPIC).mean() for m in (model, whole)]
         assert hits[0] >= 0.93 * hits[1]
 
 
 def test_another_cut_leaves_adopted_and_merged_topics_as_they_are(model):
-    model.adopt("free 1", "adopted")
+    model.edit.adopt("free 1", "adopted")
     taken = set(model.state_.groups[KNOWN])
-    before = np.array(model.memberships_)
-    model.cut(2)
+    before = np.array(model.state_.known_memberships)
+    model.edit.cut(2)
     first = KNOWN  # groups are numbered after the known topics of the fit
     assert not taken & {first + k for group in model.state_.free_groups for k in group}
-    unlabelled = ~model.supervision_.labelled  # labels leave the adopted topic open
-    np.testing.assert_allclose(model.memberships_[unlabelled], before[unlabelled], atol=1e-6)
+    unlabelled = ~model.state_.supervision.labelled  # labels leave the adopted topic open
+    np.testing.assert_allclose(model.state_.known_memberships[unlabelled], before[unlabelled], atol=1e-6)
     known = np.asarray(model.state_.memberships)[:, : KNOWN + 1]
     np.testing.assert_allclose(model.state_.memberships[:, -1], np.prod(1 - known, axis=1), atol=1e-6)
-    assert model.result_.none_share == pytest.approx(3 / 8, abs=0.05)
-    model.merge(["t0", "t1"])
-    model.cut(3)
+    assert model.state_.topics.none_share == pytest.approx(3 / 8, abs=0.05)
+    model.edit.merge(["t0", "t1"])
+    model.edit.cut(3)
     known = np.asarray(model.state_.memberships)[:, :KNOWN]  # one topic adopted, two merged
     np.testing.assert_allclose(model.state_.memberships[:, -1], np.prod(1 - known, axis=1), atol=1e-6)
-    assert model.result_.none_share == pytest.approx(3 / 8, abs=0.05)
+    assert model.state_.topics.none_share == pytest.approx(3 / 8, abs=0.05)
 
 
 @pytest.mark.parametrize("few", [3, 5])
@@ -295,7 +297,7 @@ def test_marked_outsiders_without_free_topics_are_no_mistake():
     texts = ["green tea leaves", "roast coffee beans", "the train was late"] * 10
     labels = ["tea", "coffee", "(none)"] * 5 + [None] * 15
     model = TopicModel(free_topics=0).fit(texts, labels)  # a warning would be an error
-    assert model.result_.n_known == 2
+    assert model.state_.topics.n_known == 2
 
 
 @pytest.mark.parametrize("segmented", [False, True])
@@ -306,5 +308,5 @@ def test_names_of_chinese_free_topics_are_words_not_pairs_of_characters(segmente
     texts = [between.join([*rng.choice(words[name], 4), *rng.choice(list("甲乙丙丁戊己"), 2)]) for name in topics]
     labels = [name if name == "tea" and i < 20 else None for i, name in enumerate(topics)]
     model = TopicModel(1, world="open", vectorizer=TextVectorizer(segmented=segmented)).fit(texts, labels)
-    (name,) = model.result_.names[1:]
+    (name,) = model.state_.topics.names[1:]
     assert set(name.split(", ")) < set(words["free"])

@@ -13,9 +13,10 @@ from topicsteer.corpora import Documents
 from topicsteer.guidance.apply import with_none
 from topicsteer.guidance.guide import side_by_side
 from topicsteer.labels.origin import Kind
-from topicsteer.model import learning
-from topicsteer.model.crossfit import without
-from topicsteer.model.shares import same_but_texts
+from topicsteer.model import pipeline
+from topicsteer.model.cross_fit import Hidden, clusters_of, same_but_texts, without
+from topicsteer.model.labelling import training_corpus
+from topicsteer.model.settings import Settings
 from topicsteer.model.spool import spool
 
 WORDS = {"tea": "leaves pot kettle brew cup", "coffee": "beans roast espresso grind mug", "rail": "train track signal"}
@@ -24,7 +25,9 @@ FILLERS = [f"word{i}" for i in range(120)]
 
 def relearn(model, supervision):
     """The guide learnt from other labels of the same documents."""
-    return learning.learn(model._settings(), replace(model._task(), supervision=supervision))
+    settings = Settings.of(model.get_params(deep=False))
+    hidden = Hidden(training_corpus(model), settings, pipeline.reuse_of(model.predictor_, choice=True))
+    return hidden.guide(supervision)
 
 
 def pile(n=400, seed=0):
@@ -63,10 +66,10 @@ def fitted():
 
 def test_the_shares_of_all_topics_and_of_none(fitted):
     model, topics = fitted
-    found = model.prevalence()
+    found = model.findings.prevalence()
     table = pl.DataFrame(found.table())
     assert table.columns == ["topic", "group", "share", "low", "high", "documents", "labels", "plain", "worth"]
-    assert table["topic"].to_list() == [*model.result_.names, "(none)"]
+    assert table["topic"].to_list() == [*model.state_.topics.names, "(none)"]
     for name in ("tea", "coffee", "rail", "(none)"):
         row = table.row(by_predicate=pl.col("topic") == name, named=True)
         truth = np.mean([name in own or (name == "(none)" and not own) for own in topics])
@@ -82,7 +85,7 @@ def test_the_shares_of_all_topics_and_of_none(fitted):
 
 def test_pages_with_shares_correct_the_models_own_estimate_of_none(fitted, tmp_path):
     model, _ = fitted
-    found = model.prevalence()
+    found = model.findings.prevalence()
     share = pl.DataFrame(found.table()).row(by_predicate=pl.col("topic") == "(none)", named=True)
     sentence = f"share is {share['share']:.0%} ({share['low']:.0%} to {share['high']:.0%})."
     model.report(tmp_path / "report.html", shares=True, map=False)
@@ -94,22 +97,22 @@ def test_pages_with_shares_correct_the_models_own_estimate_of_none(fitted, tmp_p
     page = (tmp_path / "report.html").read_text()
     assert "Corrected by the labels" not in page
     assert 'href="#shares"' not in page
-    evaluation = model.evaluate(model.documents_, model.supervision_, curve=False)
-    methods = model.methods(shares=found, evaluation=evaluation)
+    evaluation = model.evaluate(model.documents_, model.state_.supervision)
+    methods = model.findings.methods(shares=found, evaluation=evaluation)
     assert methods.count(sentence) == 1
     assert methods.count(evaluation.scope) == 1
 
 
 def test_labelled_documents_are_predicted_without_their_labels(fitted):
     model, _ = fitted
-    evidence = model._evidence(None)
+    evidence = model.findings.evidence()
     sample, predictions = evidence.sample, evidence.predictions[0]
     folds = sample.folds(5, model.random_state)
     assert np.bincount(folds).tolist() == [24] * 5
-    X, known = model.training_rows.matrix, len(model.codebook)
+    X, known = model.matrix_, len(model.codebook)
     mean = np.zeros_like(predictions.every)
     for fold in range(5):
-        guide = relearn(model, without(model.supervision_, sample.rows[folds == fold]))
+        guide = relearn(model, without(model.state_.supervision, sample.rows[folds == fold]))
         own = with_none(guide.probabilities(X)[:, :known], known)
         mean += own / 5
         np.testing.assert_allclose(predictions.labelled[folds == fold], own[sample.rows[folds == fold]], atol=1e-6)
@@ -119,9 +122,10 @@ def test_labelled_documents_are_predicted_without_their_labels(fitted):
 def test_guides_side_by_side_are_the_guides(fitted):
     model, _ = fitted
     guides = [
-        relearn(model, without(model.supervision_, np.flatnonzero(model.supervision_.labelled)[k::3])) for k in range(3)
+        relearn(model, without(model.state_.supervision, np.flatnonzero(model.state_.supervision.labelled)[k::3]))
+        for k in range(3)
     ]
-    X = model.training_rows.matrix
+    X = model.matrix_
     for guide, found in zip(guides, side_by_side(guides, X), strict=True):
         np.testing.assert_allclose(found, guide.probabilities(X), atol=1e-6)
 
@@ -132,27 +136,27 @@ def test_guides_with_embeddings_side_by_side():
     labels = {row: topics[row] or ["(none)"] for row in range(60)}
     model = TopicModel(1, world="closed").fit(texts, labels, embeddings=E)
     assert model.guide_.embedding
-    guides = [model.guide_, relearn(model, without(model.supervision_, np.arange(20)))]
-    X = model.training_rows.matrix
+    guides = [model.guide_, relearn(model, without(model.state_.supervision, np.arange(20)))]
+    X = model.matrix_
     for guide, found in zip(guides, side_by_side(guides, X, embeddings=E), strict=True):
         np.testing.assert_allclose(found, guide.probabilities(X, embeddings=E), atol=1e-6)
-    assert np.isfinite(model.prevalence().low).any()
+    assert np.isfinite(model.findings.prevalence().low).any()
 
 
 def test_groups_from_one_value_per_document(fitted):
     model, _ = fitted
     halves = pd.Series(["first", "second"], name="half").repeat(200)
-    found = model.prevalence(halves)
+    found = model.findings.prevalence(halves)
     assert found.groups == ("(all)", "first", "second")
     assert found.by.column == "half"
-    assert model.prevalence(["first"] * 200 + ["second"] * 200).groups == found.groups
+    assert model.findings.prevalence(["first"] * 200 + ["second"] * 200).groups == found.groups
     with pytest.raises(ValueError, match="there is no column 'first'"):
-        model.prevalence(["first", "second"])
+        model.findings.prevalence(["first", "second"])
 
 
 def test_groups_differences_and_trends(fitted):
     model, topics = fitted
-    found = model.prevalence("region")
+    found = model.findings.prevalence("region")
     assert repr(found).startswith(f"<Prevalence: {len(found.topics)} topics of ")
     assert "in 2 groups by region" in repr(found)
     assert found.groups == ("(all)", "north", "south")
@@ -162,13 +166,13 @@ def test_groups_differences_and_trends(fitted):
     truth = tea[region == "north"].mean() - tea[region == "south"].mean()
     assert differences["low"][0] <= truth <= differences["high"][0] < 0
     assert differences["clear"].to_list() == [True]
-    by_month = model.prevalence("date:month")
+    by_month = model.findings.prevalence("date:month")
     assert by_month.groups[1:] == tuple(f"2024-0{m}" for m in range(1, 7))
     assert len(by_month.differences()["topic"]) == 4 * 5
     trend = pl.DataFrame(by_month.trend())
     assert set(trend["per"]) == {"month"}
     assert (trend["low"] < trend["change"]).all()
-    crossed = model.prevalence(["region", "date:month"])
+    crossed = model.findings.prevalence(["region", "date:month"])
     assert len(crossed.groups) == 13
     assert any("few labels" in line for line in crossed.sentences)
     with pytest.raises(ValueError, match="a trend needs groups by time"):
@@ -178,10 +182,9 @@ def test_groups_differences_and_trends(fitted):
 
 
 def test_a_trend_is_a_line_through_the_shares(fitted):
-    from dataclasses import replace
 
     model, _ = fitted
-    found = model.prevalence("date:month")
+    found = model.findings.prevalence("date:month")
     days = np.array([day.toordinal() for day in found.by.starts])
     share = found.share.copy()
     share[1:, 0] = 0.1 + 0.02 * (days - days[0]) / 30.4
@@ -191,10 +194,10 @@ def test_a_trend_is_a_line_through_the_shares(fitted):
 
 def test_sentences_tell_what_is_assumed(fitted):
     model, _ = fitted
-    assert model.prevalence().sentences[0] == "Labels: 120 drawn at random."
+    assert model.findings.prevalence().sentences[0] == "Labels: 120 drawn at random."
     given, _ = documents()
     plain = Documents(given.ids, given.texts, given.labels)
-    found = TopicModel(1).fit(plain).prevalence()
+    found = TopicModel(1).fit(plain).findings.prevalence()
     assert found.sentences[0].startswith("How the 120 labelled documents were chosen is not known: it is assumed")
     assert not any("Warning" in line for line in found.sentences)
 
@@ -203,14 +206,14 @@ def test_labels_chosen_by_topic_are_noticed():
     texts, topics = pile(1500)
     rail = [row for row, own in enumerate(topics) if own == ["rail"]][:60]
     tea = [row for row, own in enumerate(topics) if own == ["tea"]][:60]
-    found = TopicModel(1).fit(texts, {row: topics[row] for row in (*rail, *tea)}).prevalence()
+    found = TopicModel(1).fit(texts, {row: topics[row] for row in (*rail, *tea)}).findings.prevalence()
     assert any("do not look like the others" in line and "rail (too many)" in line for line in found.sentences)
 
 
 def test_suggested_labels_alone_give_no_interval():
     given, _ = documents()
     columns = {"chosen": ["suggested" if names else None for names in given.labels]}
-    found = TopicModel(1).fit(Documents(given.ids, given.texts, given.labels, columns)).prevalence()
+    found = TopicModel(1).fit(Documents(given.ids, given.texts, given.labels, columns)).findings.prevalence()
     assert np.isnan(found.low).all()
     np.testing.assert_array_equal(found.share, found.plain)  # no sample corrects the plain averages
     assert "no intervals" in found.sentences[0]
@@ -220,14 +223,14 @@ def test_suggested_labels_alone_give_no_interval():
 def test_labels_that_never_say_no_give_no_share():
     texts, topics = pile()
     given = [own[:1] if row < 60 else None for row, own in enumerate(topics)]
-    found = TopicModel(0, complete=False).fit(texts, given).prevalence()
+    found = TopicModel(0, complete=False).fit(texts, given).findings.prevalence()
     assert np.isnan(found.low[0, :3]).all()
     np.testing.assert_array_equal(found.share[:, :3], found.plain[:, :3])
 
 
 def test_the_number_of_labels_for_a_precision(fitted):
     model, _ = fitted
-    found = model.prevalence()
+    found = model.findings.prevalence()
     table = found.needed_labels(0.02)
     half, more = (
         dict(zip(table["topic"], table["half"], strict=True)),
@@ -244,13 +247,13 @@ def test_the_number_of_labels_for_a_precision(fitted):
 def test_weights_and_clusters(fitted):
     model, topics = fitted
     weight = np.array(model.documents_.columns["w"])
-    found = model.prevalence(weight="w", cluster="author")
+    found = model.findings.prevalence(weight="w", cluster="author")
     truth = np.average(["tea" in own for own in topics], weights=weight)
     k = found.topics.index("tea")
     assert found.low[0, k] <= truth <= found.high[0, k]
     np.testing.assert_allclose(found.plain[0, k], np.average(model.memberships()["tea"], weights=weight), atol=1e-6)
-    clusters = model.prevalence(cluster="author")
-    evidence = model._gathered[2]
+    clusters = model.findings.prevalence(cluster="author")
+    evidence = model.findings.evidence(clusters_of("author", model.documents_.columns, 400))
     folds = evidence.sample.folds(5, 0)
     authors = np.array([int(model.documents_.columns["author"][row][1:]) for row in evidence.sample.rows])
     assert all(len(set(folds[authors == author])) == 1 for author in set(authors))
@@ -260,7 +263,7 @@ def test_weights_and_clusters(fitted):
 def test_near_duplicates_are_one_cluster():
     given, _ = documents(300, 90)
     twice = Documents([f"d{i}" for i in range(600)], [*given.texts, *given.texts], [*given.labels, *given.labels])
-    sample = TopicModel(1).fit(twice)._evidence(None).sample
+    sample = TopicModel(1).fit(twice).findings.evidence().sample
     assert len(sample.rows) == 180
     assert len(np.unique(sample.clusters)) <= 90
 
@@ -278,7 +281,7 @@ def test_near_duplicates_are_one_cluster():
 )
 def test_wrong_columns_are_named(fitted, options, words):
     with pytest.raises(ValueError, match=words):
-        fitted[0].prevalence(**options)
+        fitted[0].findings.prevalence(**options)
 
 
 def test_a_loaded_model_needs_its_documents(fitted, tmp_path):
@@ -287,19 +290,20 @@ def test_a_loaded_model_needs_its_documents(fitted, tmp_path):
     again = TopicModel.load(tmp_path / "model")
     assert again.state_.label_origin.kind.sum() == 120 * Kind.RANDOM
     with pytest.raises(ValueError, match="This model has no documents"):
-        again.prevalence()
-    found = again.prevalence("region", model.documents_)
-    np.testing.assert_array_equal(found.low, model.prevalence("region").low)
-    kept = again._gathered[2]
-    again.prevalence("date:month", model.documents_)  # the same documents, read again: no new guides
-    assert again._gathered[2] is kept
+        again.findings.prevalence()
+    found = again.findings.prevalence("region", model.documents_)
+    np.testing.assert_array_equal(found.low, model.findings.prevalence("region").low)
+    kept, before = again.findings.evidence(), again.state_
+    again.findings.prevalence("date:month", model.documents_)  # the same documents, read again: no new guides
+    assert again.findings.evidence() is kept
+    assert same_but_texts(before, again.state_)
     again.update(Documents(["new"], ["kettle leaves cup"], [["tea"]]))
-    assert not same_but_texts(again._gathered[0], again.state_)
+    assert not same_but_texts(before, again.state_)
 
 
 def test_a_model_without_guidance_relies_on_labels_alone():
     given, _ = documents()
-    found = TopicModel(1, guidance=None).fit(given).prevalence()
+    found = TopicModel(1, guidance=None).fit(given).findings.prevalence()
     known = ~np.isnan(found.low[0])
     assert known.sum() >= 3
     np.testing.assert_allclose(found.worth[0, known], 1, atol=0.05)
@@ -317,16 +321,16 @@ def test_an_update_keeps_the_origin_of_labels():
 
 def test_documents_for_shares_are_drawn_with_known_probability(fitted):
     model, _ = fitted
-    table = model.suggest(40, how="prevalence")
+    table = model.labels.suggest(40, how="prevalence")
     assert set(table["chosen"]) == {"doubt 2"}
     assert len(set(table["id"])) == 40
     assert ((table["probability"] > 0) & (table["probability"] <= 1)).all()
-    assert set(model.suggest(5, how="random")["chosen"]) == {"random 2"}
-    assert set(model.suggest(5)["chosen"]) == {"suggested 2"}
+    assert set(model.labels.suggest(5, how="random")["chosen"]) == {"random 2"}
+    assert set(model.labels.suggest(5)["chosen"]) == {"suggested 2"}
     few, _ = documents(400, 20)
-    assert set(TopicModel(1).fit(few).suggest(5, how="prevalence")["chosen"]) == {"random 2"}
+    assert set(TopicModel(1).fit(few).labels.suggest(5, how="prevalence")["chosen"]) == {"random 2"}
     with pytest.raises(ValueError, match="needs the training documents"):
-        model.suggest(5, ["other text"], how="prevalence")
+        model.labels.suggest(5, ["other text"], how="prevalence")
 
 
 # --- on disk ---
@@ -341,10 +345,8 @@ def table(tmp_path):
 
 
 def test_a_corpus_on_disk_gives_the_same_shares_and_is_read_twice_at_most(table, tmp_path, monkeypatch):
-    monkeypatch.setattr("topicsteer.corpora.stream.BLOCK_SIZE", 3000)
-    monkeypatch.setattr("topicsteer.text.tokens._CHUNK", 500)
-    monkeypatch.setattr("topicsteer.model.spool.BLOCK", 4000)
-    corpus = spool(table, tmp_path / "spool")
+    monkeypatch.setattr("topicsteer.text.vectorizer.TextVectorizer.chunk_size", 500)
+    corpus = spool(table, tmp_path / "spool", block=4000, piece=3000)
     assert len(corpus.matrix) > 3
     assert list(corpus.documents.columns) == ["region", "date", "w", "author", "chosen"]
     model = TopicModel(2, world="open").fit(corpus)
@@ -352,14 +354,16 @@ def test_a_corpus_on_disk_gives_the_same_shares_and_is_read_twice_at_most(table,
     load, take = BlockFolder.each, BlockFolder.take
     monkeypatch.setattr(BlockFolder, "each", lambda self, *given: rows.append(self.shape[0]) or load(self, *given))
     monkeypatch.setattr(BlockFolder, "take", lambda self, own: rows.append(len(own)) or take(self, own))
-    found = model.prevalence(["region", "date:month"], weight="w")
+    found = model.findings.prevalence(["region", "date:month"], weight="w")
     assert sum(rows) <= 2 * 400 + 120  # labelled documents are compared with each other as well
     monkeypatch.undo()
-    same = TopicModel(2, world="open").fit(table).prevalence(["region", "date:month"], weight="w")
+    same = TopicModel(2, world="open").fit(table).findings.prevalence(["region", "date:month"], weight="w")
     assert found.groups == same.groups
     np.testing.assert_allclose(found.share, same.share, atol=1e-5)
     np.testing.assert_allclose(found.low, same.low, atol=1e-5)
     loaded_from = tmp_path / "model"
     model.save(loaded_from)
     again = TopicModel.load(loaded_from).attach(spool(table, tmp_path / "spool"))
-    np.testing.assert_allclose(again.prevalence("region").low, model.prevalence("region").low, atol=1e-9)
+    np.testing.assert_allclose(
+        again.findings.prevalence("region").low, model.findings.prevalence("region").low, atol=1e-9
+    )

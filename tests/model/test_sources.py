@@ -5,7 +5,7 @@ import pytest
 
 from topicsteer import TopicModel
 from topicsteer.corpora import read_documents
-from topicsteer.model.sources import documents_of
+from topicsteer.model.given_documents import documents_of
 
 
 def test_a_list_of_texts_equals_a_table_of_them():
@@ -47,7 +47,7 @@ def test_a_column_of_labels_that_is_not_guessed_is_named_in_a_warning_at_the_use
         model = TopicModel(2).fit(source)
     assert [warning.filename for warning in caught] == [__file__]
     assert "labels='Thema', or labels=False" in str(caught[0].message)
-    assert model.set_params(free_topics=0).fit(source, labels="Thema").result_.n_known == 2
+    assert model.set_params(free_topics=0).fit(source, labels="Thema").state_.topics.n_known == 2
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_there_is_no_warning_without_a_doubt(quiet):
     """Warnings are errors in tests."""
     source, labels, model = table(), None, TopicModel(2)
     if quiet == "no labels wanted":
-        assert TopicModel(2).fit(source, labels="none").result_.n_known == 0
+        assert TopicModel(2).fit(source, labels="none").state_.topics.n_known == 0
         labels = False
     elif quiet == "named topics":
         model = TopicModel(1, topics=["tea"], world="closed")
@@ -76,13 +76,13 @@ def test_there_is_no_warning_without_a_doubt(quiet):
         source, labels = source["text"].to_list(), False
     else:
         source = source.drop("Thema")
-    assert model.fit(source, labels).result_.n_known == int(quiet == "named topics")
+    assert model.fit(source, labels).state_.topics.n_known == int(quiet == "named topics")
 
 
 def test_false_means_no_labels_in_every_method():
     source = table()
     model = TopicModel(0).fit(source, labels="Thema")
     more = source.with_columns(pl.Series("Thema", ["milk"] * len(source)))
-    assert model.update(more, labels=False).result_.n_known == 2
+    assert model.update(more, labels=False).state_.topics.n_known == 2
     with pytest.raises(ValueError, match="No topic has two labelled documents"):
         TopicModel(2).evaluate(source, labels=False)

@@ -16,12 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topicsteer.backends.block_folder import BlockError
-from topicsteer.corpora import ReadError, read_table
-from topicsteer.corpora.disk_sequence import DiskSequence, DiskSequenceWriter
+from topicsteer.corpora import ReadError, ReadOptions, read_table
+from topicsteer.corpora.documents import DiskSequence, DiskSequenceWriter
 from topicsteer.labels.forms import forbid, supervise
-from topicsteer.model import spool as module
-from topicsteer.model.spool import open_spool, spool
-from topicsteer.text import TextVectorizer, tokens
+from topicsteer.model.spool import Spool, open_corpus, open_spool, spool
+from topicsteer.text import TextVectorizer
 
 WORDS = ["ship", "grain", "bank", "rate", "the", "and", "of", "snö", "price", "wheat", "loan", "fell"]
 
@@ -40,11 +39,13 @@ def source(tmp_path):
     return path
 
 
+# Sizes of blocks and pieces.
+SMALL = {"block": 2000, "piece": 700}
+
+
 @pytest.fixture
 def small_pieces(monkeypatch):
-    monkeypatch.setattr(tokens, "_CHUNK", 500)
-    monkeypatch.setattr("topicsteer.corpora.stream.BLOCK_SIZE", 700)
-    monkeypatch.setattr(module, "BLOCK", 2000)
+    monkeypatch.setattr(TextVectorizer, "chunk_size", 500)
 
 
 def assert_same(found, source, vectorizer=None, **options):
@@ -70,7 +71,7 @@ def test_every_kind_of_file_is_what_it_is_in_memory(tmp_path, name):
     {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "parquet": frame.write_parquet}[plain.name[2:]](plain)
     if name.endswith(".gz"):
         path.write_bytes(gzip.compress(plain.read_bytes()))
-    found = spool(path, tmp_path / "spool")
+    found = spool(path, tmp_path / "spool", **SMALL)
     assert len(found.matrix) > 3
     assert_same(found, path)
     assert sorted(os.listdir(tmp_path / "spool"))[0] == "blocks"
@@ -79,10 +80,10 @@ def test_every_kind_of_file_is_what_it_is_in_memory(tmp_path, name):
 @pytest.mark.usefixtures("small_pieces")
 def test_options_are_those_of_the_parts(tmp_path, source):
     vectorizer = TextVectorizer(ngram_range=(1, 2), stop_words=["ship"], min_df=1, threads=1)
-    found = spool(source, tmp_path / "spool", id="id", labels=False, vectorizer=vectorizer)
+    found = spool(source, tmp_path / "spool", ReadOptions(id="id", labels=False), vectorizer=vectorizer, **SMALL)
     assert_same(found, source, vectorizer, id="id", labels=False)
     with pytest.raises(ReadError, match="there is no column 'nothing'"):
-        spool(source, tmp_path / "other", text="nothing")
+        spool(source, tmp_path / "other", ReadOptions(text="nothing"))
     assert not (tmp_path / "other").exists()
 
 
@@ -91,11 +92,8 @@ def test_addresses(source, tmp_path):
     fsspec = pytest.importorskip("fsspec")
     with fsspec.open("memory://spool/texts.csv", "wb") as stream:
         stream.write(source.read_bytes())
-    first = spool("memory://spool/texts.csv", tmp_path / "spool")
+    first = spool("memory://spool/texts.csv", tmp_path / "spool", **SMALL)
     assert list(first.documents.texts) == table()["text"].to_list()
-    made = (tmp_path / "spool" / "spool.json").stat().st_mtime_ns
-    spool("memory://spool/texts.csv", tmp_path / "spool")
-    assert (tmp_path / "spool" / "spool.json").stat().st_mtime_ns == made
 
 
 def test_bad_rows_and_forbidden_topics(tmp_path):
@@ -117,29 +115,29 @@ def test_bad_rows_and_forbidden_topics(tmp_path):
     assert supervision.patterns[supervision.pattern].tolist() == [[-1, -1]] * 2 + [[1, 1], [-1, 0]] + [[-1, -1]] * 2
     assert documents.select([2, 0]).ids == [3, 0]
     with pytest.raises(ReadError, match="3 bad rows"):
-        spool(path, tmp_path / "strict", on_error="raise")
+        spool(path, tmp_path / "strict", ReadOptions(on_error="raise"))
     assert sorted(os.listdir(tmp_path)) == ["a.jsonl", "spool"]
 
 
 def test_a_label_file_beside_the_table(tmp_path, source):
     labels = tmp_path / "labels.csv"
     labels.write_text("id,label,forbidden\nd3,trade,money\nd7,money;trade,\nd299,money,\nnobody,money,\n")
-    found = spool(source, tmp_path / "spool", label_file=labels)
+    found = spool(source, tmp_path / "spool", ReadOptions(label_file=labels))
     assert_same(found, source, label_file=labels)
     assert found.documents.labels[7] == ["money", "trade"]
     assert [str(row) for row in found.documents.report.bad_rows] == [
         "labels.csv line 5: no document has this id 'nobody'"
     ]
     labels.write_text("id,label\nd4,trade\n")
-    assert_same(spool(source, tmp_path / "spool", label_file=labels), source, label_file=labels)
+    assert_same(spool(source, tmp_path / "spool", ReadOptions(label_file=labels)), source, label_file=labels)
     text = table()["text"][5]
     labels.write_text(json.dumps({"text": text, "label": "trade", "answer": "reject"}) + "\n")
     labels = labels.rename(tmp_path / "labels.jsonl")
-    found = spool(source, tmp_path / "spool", label_file=labels)
+    found = spool(source, tmp_path / "spool", ReadOptions(label_file=labels))
     assert_same(found, source, label_file=labels)
     assert found.documents.forbidden[5] == ["trade"]
     with pytest.raises(ReadError, match="no such file"):
-        spool(source, tmp_path / "spool", label_file=tmp_path / "no.csv")
+        spool(source, tmp_path / "spool", ReadOptions(label_file=tmp_path / "no.csv"))
 
 
 def test_ids_of_other_kinds_become_strings(tmp_path):
@@ -148,30 +146,18 @@ def test_ids_of_other_kinds_become_strings(tmp_path):
     assert spool(tmp_path / "a.parquet", tmp_path / "spool").documents.ids[1] == "2020-01-02"
 
 
-def test_what_is_there_is_taken_as_it_is(tmp_path, source):
+def test_an_earlier_spool_is_replaced(tmp_path, source):
     seen = []
 
     def tell(stage, done, total, note):
         seen.append((stage, done, total))
 
-    first = spool(source, tmp_path / "spool", progress=tell)
+    spool(source, tmp_path / "spool", progress=tell)
     assert seen == [("columns", 300, None), ("terms", 300, 300), ("blocks", 300, 300)]
-    seen.clear()
-    again = spool(source, tmp_path / "spool", progress=tell)
-    assert seen == []
-    assert list(again.documents.ids) == list(first.documents.ids)
     assert_same(open_spool(tmp_path / "spool"), source)
-    changes = ({"labels": False}, {"vectorizer": TextVectorizer(min_df=3)}, {"memory": 1 << 20})
-    for change in changes:
-        seen.clear()
-        spool(source, tmp_path / "spool", progress=tell, **change)
-        assert seen
     table(200, seed=1).write_csv(source)
     assert_same(spool(source, tmp_path / "spool"), source)
-    seen.clear()
-    for _ in range(2):  # a function cannot be told from another
-        found = spool(source, tmp_path / "spool", vectorizer=TextVectorizer(lemmatizer=str.upper), progress=tell)
-    assert len(seen) == 6
+    found = spool(source, tmp_path / "spool", vectorizer=TextVectorizer(lemmatizer=str.upper))
     assert found.vectorizer.transform(["grain"]).nnz == 1
     assert sorted(os.listdir(tmp_path)) == ["spool", "texts.csv"]
 
@@ -194,22 +180,22 @@ def test_an_interruption_leaves_nothing_or_what_was_there(tmp_path, source, stag
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        spool(source, tmp_path / "spool", progress=interrupt)
+        spool(source, tmp_path / "spool", progress=interrupt, **SMALL)
     assert os.listdir(tmp_path) == ["texts.csv"]
     spool(source, tmp_path / "spool")
     with pytest.raises(KeyboardInterrupt):
-        spool(source, tmp_path / "spool", labels=False, progress=interrupt)
+        spool(source, tmp_path / "spool", ReadOptions(labels=False), progress=interrupt, **SMALL)
     assert_same(spool(source, tmp_path / "spool"), source)
     for name in ("spool.partial", "spool.old"):  # folders of the user
         (tmp_path / name).mkdir()
         (tmp_path / name / "thesis.txt").write_text("years")
-    assert_same(spool(source, tmp_path / "spool", labels=False), source, labels=False)
+    assert_same(spool(source, tmp_path / "spool", ReadOptions(labels=False)), source, labels=False)
     assert sorted(os.listdir(tmp_path)) == ["spool", "spool.old", "spool.partial", "texts.csv"]
     assert len(list(tmp_path.glob("spool.*/thesis.txt"))) == 2
 
 
 @pytest.mark.parametrize(
-    "where", ["topicsteer.corpora.disk_sequence.DiskSequenceWriter.extend", "topicsteer.text.tokens.Spill.__init__"]
+    "where", ["topicsteer.corpora.documents.DiskSequenceWriter.extend", "topicsteer.text.tokens.Spill.__init__"]
 )
 def test_a_full_disk_is_explained(tmp_path, source, monkeypatch, where):
     def full(*args, **options):
@@ -288,19 +274,18 @@ def test_memory_does_not_grow_with_the_documents(tmp_path):
         )
     code = """
 import re, sys
-import topicsteer.corpora.stream as stream
 from topicsteer.corpora import read_table
 from topicsteer.model.spool import spool
-from topicsteer.text import TextVectorizer, tokens
+from topicsteer.text import TextVectorizer
 
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 
 few, many, folder = sys.argv[1:]
-tokens._CHUNK = stream.BLOCK_SIZE = 1 << 17  # so that a small file has many of them
-spool(few, folder + "/few", memory=1 << 26)
+TextVectorizer.chunk_size = piece = 1 << 17  # so that a small file has many of them
+spool(few, folder + "/few", memory=1 << 26, piece=piece)
 first = peak()
-spool(many, folder + "/many", memory=1 << 26)
+spool(many, folder + "/many", memory=1 << 26, piece=piece)
 second = peak()
 TextVectorizer().fit_transform(read_table(many).texts)
 print(second - first, peak() - second)
@@ -308,3 +293,20 @@ print(second - first, peak() - second)
     done = subprocess.run([sys.executable, "-c", code, few, many, tmp_path], capture_output=True, text=True, check=True)
     spooled, whole = map(int, done.stdout.split())
     assert spooled < whole / 4
+
+
+def test_a_corpus_is_opened_in_memory_or_on_disk(tmp_path, source):
+    used = []
+
+    def folder():
+        used.append(tmp_path)
+        return tmp_path
+
+    own = {"folder": folder, "vectorizer": TextVectorizer()}
+    whole = open_corpus(source, ReadOptions(labels=False), None, **own)
+    assert whole == read_table(source, labels=False)
+    assert not used
+    for memory, forced in ((1, False), (None, True)):
+        found = open_corpus(source, ReadOptions(labels=False), memory, on_disk=forced, **own)
+        assert isinstance(found, Spool)
+        assert list(found.documents.texts) == whole.texts

@@ -11,9 +11,8 @@ from sklearn.base import clone
 from topicsteer import TSNMF, TopicModel
 from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook, Topic
-from topicsteer.model import files
-from topicsteer.model.schema import PARTS, SCHEMA, StateError
-from topicsteer.model.state import PLAIN, FittedState
+from topicsteer.model import model_files
+from topicsteer.model.state import PARTS, PLAIN, SCHEMA, FittedState, StateError
 from topicsteer.system import arrays as storage
 from topicsteer.system.arrays import StorageError
 from topicsteer.text import TextVectorizer
@@ -119,18 +118,20 @@ def test_arrays_that_do_not_fit_each_other_are_refused(saved, tmp_path):
 @pytest.mark.parametrize(
     ("path", "bad", "match"),
     [
-        (["vectorizer", "languages"], "en", "vectorizer.languages is 'en'"),
-        (["vocabulary", 3], 7, r"vocabulary\[3\] is 7"),
+        (["vectorizer", "languages"], "en", r"vectorizer\.languages"),
+        (["vocabulary", 3], 7, r"Expected `str`, got `int` - at `\$\.vocabulary\[3\]`"),
         (["vocabulary", 3], "word1", "two terms are equal"),
         (["texts", 0], ["x"], r"texts\[0\]"),
         (["codebook", 0, "name"], ["tea"], r"codebook\[0\].name"),
         (["estimator", "max_iter"], -1, "max_iter must be"),
         (["parameters", "free_topics"], -1, "free_topics must be"),
         (["parameters", "cake"], 1, "cake"),
-        (["parameters", "complete"], None, "parameters.complete is None; expected bool"),
+        (["parameters", "complete"], None, r"Expected `bool`, got `null` - at `\$\.parameters\.complete`"),
         (["groups", 0], [99], "classes that the guide does not have"),
         (["free_groups", 0], [99], "classes that the guide does not have"),
-        (["free_groups", 0], [], "classes that the guide does not have"),
+        (["free_groups", 0], [], "free_groups has a topic without a class of the guide"),
+        (["groups", 0], [1], "groups has one class in two topics"),
+        (["groups", 0], [-1], "classes that the guide does not have"),
     ],
 )
 def test_plain_values_of_another_form_are_refused(saved, tmp_path, path, bad, match):
@@ -141,6 +142,18 @@ def test_plain_values_of_another_form_are_refused(saved, tmp_path, path, bad, ma
         inner = inner[name]
     inner[path[-1]] = bad
     refused(tmp_path, meta, arrays, match)
+
+
+def test_an_adopted_group_is_a_topic_that_the_guide_does_not_know(model, tmp_path):
+    model.save(tmp_path / "model", texts=True)
+    edited = TopicModel.load(tmp_path / "model", embeddings=model.state_.reservoir["embeddings"])
+    groups = edited.edit.split("tea", 2).groups
+    edited.edit.adopt(groups[0], "green tea")
+    assert edited.state_.groups[-1] == ()
+    edited.save(tmp_path / "edited")
+    again = TopicModel.load(tmp_path / "edited")
+    assert again.state_.groups == edited.state_.groups
+    np.testing.assert_array_equal(again.state_.memberships, edited.state_.memberships)
 
 
 def test_a_tree_that_merges_a_group_twice_is_refused(saved, tmp_path):
@@ -185,7 +198,10 @@ def test_a_loaded_model_has_the_parameters_of_the_original(given, tmp_path):
     again = clone(loaded)
     assert plain(again) == plain(model)
     assert not hasattr(again, "state_")
-    assert again.fit(texts, [*topics[:30], *[None] * 30]).memberships_.tobytes() == model.memberships_.tobytes()
+    assert (
+        again.fit(texts, [*topics[:30], *[None] * 30]).state_.known_memberships.tobytes()
+        == model.state_.known_memberships.tobytes()
+    )
 
 
 def test_parameters_are_set_by_name():
@@ -193,7 +209,7 @@ def test_parameters_are_set_by_name():
     model.set_params(free_topics=2, topics=["tea"], vectorizer__min_df=3)
     assert model.get_params(deep=False)["topics"] == ["tea"]
     assert (model.free_topics, model.vectorizer.min_df) == (2, 3)
-    with pytest.raises(ValueError, match="Invalid parameter"):
+    with pytest.raises(ValueError, match="TopicModel has no parameter 'cake'"):
         model.set_params(cake=1)
 
 
@@ -207,7 +223,7 @@ def test_whole_numbers_stay_the_names_of_topics(tmp_path):
     loaded.update(texts[60:], [number[name] for name in topics[60:]])
     assert loaded.codebook.names == (0, 1, 2)
     assert loaded.update_.topics == ()
-    loaded.rename(1, "one")
+    loaded.edit.rename(1, "one")
     assert loaded.codebook.names == (0, "one", 2)
 
 
@@ -226,21 +242,21 @@ def test_a_refit_ends_where_a_fit_from_scratch_does():
 def test_all_topics_are_renamed_at_once(model, tmp_path):
     model.save(tmp_path / "model")
     loaded = TopicModel.load(tmp_path / "model")
-    first, second, *rest = loaded.result_.names
-    loaded.rename_topics([second, first, *rest])  # one by one, a name would be taken
-    assert loaded.result_.names[:2] == (second, first)
+    first, second, *rest = loaded.state_.topics.names
+    loaded.edit.rename_all([second, first, *rest])  # one by one, a name would be taken
+    assert loaded.state_.topics.names[:2] == (second, first)
     assert loaded.codebook.keys == model.codebook.keys
     with pytest.raises(ValueError, match="two topics would have the name"):
-        loaded.rename_topics([first] * len(loaded.result_.names))
+        loaded.edit.rename_all([first] * len(loaded.state_.topics.names))
     with pytest.raises(ValueError, match=f"expected {len(rest) + 2} names"):
-        loaded.rename_topics([first])
+        loaded.edit.rename_all([first])
 
 
 def test_decisions_from_memberships_are_those_of_predict(model):
     new, _ = pile(20, seed=3)
     E = np.ones((20, 2))
     belongs = model.memberships(new, embeddings=E).drop("id").to_numpy()
-    assert model.decide(belongs) == model.predict(new, embeddings=E)
+    assert model.state_.judge(belongs).decisions(model.state_.names) == model.predict(new, embeddings=E)
 
 
 @pytest.mark.slow
@@ -255,8 +271,8 @@ def test_an_ordinary_fit_does_not_load_the_code_of_updates():
 
 
 def test_a_state_is_written_and_read_the_same(model, tmp_path):
-    files.write(tmp_path / "model", model.state_)
-    again, _ = files.read(tmp_path / "model")
+    model_files.write(tmp_path / "model", model.state_)
+    again, _ = model_files.read(tmp_path / "model")
     for name, array in model.state_.arrays().items():
         found = again.arrays()[name]
         assert (found.dtype, found.shape) == (array.dtype, array.shape), name

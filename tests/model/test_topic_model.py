@@ -1,6 +1,3 @@
-import sys
-import types
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -40,15 +37,15 @@ def test_one_text_or_a_table_is_no_list_of_texts(model):
 def test_names_that_look_like_numbers_come_before_numbers():
     numbers = {"tea": [3], "coffee": [1]}
     model = TopicModel(free_topics=0).fit(TEXTS, [numbers[names[0]] if names else [] for names in LABELS])
-    assert model.result_.names == ("1", "3")
+    assert model.state_.topics.names == ("1", "3")
     assert "coffee" in model.top_terms(1)
     assert "tea" in model.top_terms(3)
     with pytest.raises(KeyError, match="there is no topic '0'"):  # a name is never read as a position
         model.top_terms(0)
-    assert model.rename(1, "coffee").result_.names == ("coffee", "3")
+    assert model.edit.rename(1, "coffee").state_.topics.names == ("coffee", "3")
     with pytest.raises(KeyError):
         model.top_terms(1)
-    assert "tea" in model.rename(3, "tea").top_terms(1)
+    assert "tea" in model.edit.rename(3, "tea").top_terms(1)
 
 
 def test_topics_and_free_names(model):
@@ -68,17 +65,17 @@ def test_topics_and_free_names(model):
 
 
 def test_labelled_documents_obey(model):
-    weights = model.result_.W
+    weights = model.state_.topics.W
     for i, labels in enumerate(LABELS):
         if labels:
             other = 1 - ["coffee", "tea"].index(labels[0])
             assert weights[i, other] == 0
-    assert model.document_topics.columns == ["id", *model.result_.names]
+    assert model.document_topics.columns == ["id", *model.state_.topics.names]
 
 
 def test_memberships_of_old_and_new_documents(model):
     table = model.memberships()
-    assert table.columns == ["id", "coffee", "tea", model.result_.names[2], "(none)"]
+    assert table.columns == ["id", "coffee", "tea", model.state_.topics.names[2], "(none)"]
     assert len(table) == len(TEXTS)
     assert table["tea"][0] > 0.5 > table["coffee"][0]
     new = model.memberships(["espresso beans", "nothing known", "milk in the tea"])
@@ -94,7 +91,7 @@ def test_memberships_of_old_and_new_documents(model):
 
 def test_predict(model):
     assert model.predict(["roast espresso", "green leaves in a pot", "unknown words"]) == [["coffee"], ["tea"], []]
-    assert ((model.thresholds_ > 0) & (model.thresholds_ < 1)).all()
+    assert ((model.state_.thresholds > 0) & (model.state_.thresholds < 1)).all()
 
 
 def test_tables_keep_the_users_kind_ids_and_columns():
@@ -106,7 +103,7 @@ def test_tables_keep_the_users_kind_ids_and_columns():
     new = pl.DataFrame({"name": ["x", "y"], "text": ["green tea", "espresso"]})
     assert model.memberships(new, id="name")["id"].to_list() == ["x", "y"]  # polars in, polars out
     assert isinstance(model.memberships(["tea"]), pd.DataFrame)
-    assert model.top_terms("tea", 1) == model.result_.top_terms("tea", 1)
+    assert model.top_terms("tea", 1) == model.state_.topics.top_terms("tea", 1)
 
 
 def test_empty_texts_keep_their_rows(tmp_path):
@@ -116,7 +113,7 @@ def test_empty_texts_keep_their_rows(tmp_path):
         assert len(model.memberships()) == len(texts)
         assert "green" in model.top_terms("tea")
         assert len(model.memberships(["", "green tea"])) == 2
-    assert TopicModel(1).fit(texts, [row.get(i) for i in range(len(texts))]).result_.W[0].sum() == 0
+    assert TopicModel(1).fit(texts, [row.get(i) for i in range(len(texts))]).state_.topics.W[0].sum() == 0
     path = tmp_path / "a.csv"
     pl.DataFrame({"id": range(len(texts)), "text": texts}).write_csv(path)
     with pytest.raises(
@@ -128,8 +125,8 @@ def test_empty_texts_keep_their_rows(tmp_path):
 def test_forbidden_labels_reach_the_fit():
     documents = Documents(list(range(44)), TEXTS, LABELS, forbidden=[[] for _ in range(43)] + [["tea", "coffee"]])
     model = TopicModel(1).fit(documents)
-    assert not model.result_.W[43, :2].any()
-    assert model.result_.W[43, 2] > 0
+    assert not model.state_.topics.W[43, :2].any()
+    assert model.state_.topics.W[43, 2] > 0
 
 
 def test_top_documents(model):
@@ -151,45 +148,47 @@ def test_explanations_add_up(model):
     for term, value, explained in zip(*(explanation.rows()[c] for c in ("term", "weight", "explained")), strict=True):
         j = model.vectorizer_.vocabulary_[term]
         assert value == pytest.approx(x[j])
-        assert explained == pytest.approx(float(w @ model.result_.H[:, j]), abs=1e-6)
+        assert explained == pytest.approx(float(w @ model.state_.topics.H[:, j]), abs=1e-6)
     marked = {text[start:end] for start, end, _ in explanation.strengths("tea")}
     assert {"GREEN", "tea"} <= marked
-    of_document = model.explain_document(0)
+    of_document = model.explain(id=0)
     assert "coffee" not in of_document.names  # the label forbids it
 
 
 def test_guidance_report(model):
-    table = model.guidance_report()
+    table = model.labels.effects()
     assert table["documents"].to_list() == [2, 2]
     assert table["took effect"].to_list() == [True, True]
     assert table["followed"].to_list() == [1.0, 1.0]
     assert (table["drift"] < 0.5).all()
     assert table["from labels"].is_between(0, 1).all()
-    assert table["nearest"].to_list()[0] in model.result_.names
+    assert table["nearest"].to_list()[0] in model.state_.topics.names
 
 
 def test_rename_and_merge():
     model = TopicModel(1).fit(TEXTS, LABELS)
-    before = model.result_.W @ model.result_.H
-    model.rename("tea", "Tee")
+    before = model.state_.topics.W @ model.state_.topics.H
+    model.edit.rename("tea", "Tee")
     assert model.topics["topic"].to_list()[1] == "Tee"
     with pytest.raises(ValueError, match="belongs to another topic"):
-        model.rename("Tee", "coffee")
+        model.edit.rename("Tee", "coffee")
     with pytest.raises(ValueError, match="two topics"):
-        model.merge(["Tee"])
-    masses = (model.result_.W * model.result_.H.sum(axis=1)).sum(axis=1)
-    model.merge(["coffee", "Tee"], "drinks")
-    assert model.result_.names[0] == "drinks"
-    assert model.result_.n_known == 1
+        model.edit.merge(["Tee"])
+    masses = (model.state_.topics.W * model.state_.topics.H.sum(axis=1)).sum(axis=1)
+    model.edit.merge(["coffee", "Tee"], "drinks")
+    assert model.state_.topics.names[0] == "drinks"
+    assert model.state_.topics.n_known == 1
     assert model.topics["labelled"].to_list()[0] == 4
-    np.testing.assert_allclose((model.result_.W * model.result_.H.sum(axis=1)).sum(axis=1), masses, rtol=1e-4)
-    assert (model.result_.W @ model.result_.H).sum() == pytest.approx(before.sum(), rel=1e-4)
+    np.testing.assert_allclose(
+        (model.state_.topics.W * model.state_.topics.H.sum(axis=1)).sum(axis=1), masses, rtol=1e-4
+    )
+    assert (model.state_.topics.W @ model.state_.topics.H).sum() == pytest.approx(before.sum(), rel=1e-4)
     assert model.predict(["green tea", "espresso"]) == [["drinks"], ["drinks"]]
-    assert model.guidance_report()["documents"].to_list() == [4]
-    free = model.result_.names[1]
-    model.merge(["drinks", free])
-    assert model.result_.names == ("drinks",)
-    assert model.result_.n_known == 1
+    assert model.labels.effects()["documents"].to_list() == [4]
+    free = model.state_.topics.names[1]
+    model.edit.merge(["drinks", free])
+    assert model.state_.topics.names == ("drinks",)
+    assert model.state_.topics.n_known == 1
 
 
 def test_saved_and_loaded_models_agree(model, tmp_path):
@@ -200,19 +199,19 @@ def test_saved_and_loaded_models_agree(model, tmp_path):
     new = ["espresso with milk", "a knight", ""]
     np.testing.assert_array_equal(again.transform(new), model.transform(new))
     assert again.predict(new) == model.predict(new)
-    assert again.guidance_report().equals(model.guidance_report())
+    assert again.labels.effects().equals(model.labels.effects())
     assert again.explain(new[0]).rows() == model.explain(new[0]).rows()
     with pytest.raises(ValueError, match="has no documents"):
-        again.explain_document(0)
+        again.explain(id=0)
     with pytest.raises(ValueError, match="not the training documents"):
         again.attach(TEXTS[::-1])
-    assert again.attach(TEXTS).explain_document(0).text == TEXTS[0]
+    assert again.attach(TEXTS).explain(id=0).text == TEXTS[0]
     with pytest.raises(KeyError, match="no-such"):
-        again.explain_document("no-such")
+        again.explain(id="no-such")
     content = (tmp_path / "m" / "model.json").read_text()
     assert TEXTS[0] not in content
     model.save(tmp_path / "m", texts=True)
-    assert TopicModel.load(tmp_path / "m").explain_document(0).text == TEXTS[0]
+    assert TopicModel.load(tmp_path / "m").explain(id=0).text == TEXTS[0]
 
 
 def test_damaged_and_foreign_models_are_refused(model, tmp_path):
@@ -242,8 +241,10 @@ def test_a_lemmatizer_must_be_given_again(tmp_path):
     stem = str.lower
     model = TopicModel(1, vectorizer=TextVectorizer(lemmatizer=stem)).fit(TEXTS, LABELS)
     model.save(tmp_path / "m")
-    with pytest.raises(StorageError, match="lemmatizer"):
-        TopicModel.load(tmp_path / "m")
+    without = TopicModel.load(tmp_path / "m")
+    assert without.top_terms("tea") == model.top_terms("tea")
+    with pytest.raises(ValueError, match="fitted with a lemmatizer: pass the same one to load"):
+        without.predict(["green tea"])
     assert TopicModel.load(tmp_path / "m", lemmatizer=stem).predict(["green tea"]) == [["tea"]]
 
 
@@ -263,10 +264,10 @@ def test_own_estimator_and_no_labels():
     assert model.estimator_.solver == "mu"
     assert model.estimator_.n_components == 3
     plain = TopicModel(3).fit(TEXTS)
-    assert plain.result_.n_known == 0
-    assert plain.memberships().columns == ["id", *plain.result_.names, "(none)"]
+    assert plain.state_.topics.n_known == 0
+    assert plain.memberships().columns == ["id", *plain.state_.topics.names, "(none)"]
     assert plain.predict(["tea"]) == [[]]
-    assert len(plain.guidance_report()) == 0
+    assert len(plain.labels.effects()) == 0
     with pytest.raises(ValueError, match="no labels and no free topics"):
         TopicModel(0).fit(TEXTS)
     with pytest.raises(TypeError, match="one long text"):
@@ -276,7 +277,7 @@ def test_own_estimator_and_no_labels():
 def test_without_guidance_memberships_are_shares():
     model = TopicModel(1, guidance=None).fit(TEXTS, LABELS)
     assert model.guide_ is None
-    np.testing.assert_allclose(model.memberships()["tea"], model.result_.proportions[:, 1])
+    np.testing.assert_allclose(model.memberships()["tea"], model.state_.topics.proportions[:, 1])
     assert model.predict(["green tea", "espresso"]) == [["tea"], ["coffee"]]
     assert all(
         value > 0.9 for value in model.evaluate(TEXTS, ([["tea"]] * 4 + [["coffee"]] * 4 + [[]] * 3) * 4).macro.values()
@@ -285,7 +286,7 @@ def test_without_guidance_memberships_are_shares():
 
 def test_topics_in_the_users_order():
     model = TopicModel(0, topics=["tea", "milk", "coffee"]).fit(TEXTS, LABELS)  # the corpus contains milk
-    assert model.result_.names == ("tea", "milk", "coffee")
+    assert model.state_.topics.names == ("tea", "milk", "coffee")
 
 
 def test_progress_is_reported():
@@ -308,44 +309,25 @@ def test_report_is_written(model, tmp_path):
     model.report(tmp_path / "r.html", title="Drinks & games")
     page = (tmp_path / "r.html").read_text()
     assert "Drinks &amp; games" in page
-    for name in model.result_.names:
+    for name in model.state_.topics.names:
         assert name in page
-
-
-def test_viewers(model, monkeypatch):
-    data = model.prepare_topic_data()
-    assert data["topic_names"] == list(model.result_.names)
-    assert data["document_topic_matrix"].shape == (44, 3)
-    assert data["document_term_matrix"].shape == (44, len(data["vocab"]))
-    assert data["transform"](["tea"]).shape == (1, 3)
-    monkeypatch.setitem(sys.modules, "pyLDAvis", None)
-    with pytest.raises(ImportError, match="pip install pyLDAvis"):
-        model.to_pyldavis()
-    called = {}
-    fake = types.ModuleType("pyLDAvis")
-    fake.prepare = lambda *a, **k: called.update(args=a, options=k) or "prepared"
-    monkeypatch.setitem(sys.modules, "pyLDAvis", fake)
-    assert model.to_pyldavis() == "prepared"
-    assert called["options"] == {"sort_topics": False}
-    np.testing.assert_allclose(called["args"][0].sum(axis=1), 1)
-    np.testing.assert_allclose(called["args"][1].sum(axis=1), 1)
 
 
 def test_guidance_steers_the_factorisation_of_old_and_new_documents_alike():
     guided, plain = (TopicModel(1, guidance=guidance).fit(TEXTS, LABELS) for guidance in ("auto", None))
-    np.testing.assert_allclose(np.linalg.norm(guided.result_.H, axis=1), 1, rtol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(guided.state_.topics.H, axis=1), 1, rtol=1e-5)
     assert guided.estimator_.label_weight is None
     assert plain.estimator_.label_weight == "balanced"
     unlabelled = [i for i, labels in enumerate(LABELS) if not labels]
     new = guided.transform([TEXTS[i] for i in unlabelled])
-    np.testing.assert_allclose(new, guided.result_.W[unlabelled], atol=0.02)
+    np.testing.assert_allclose(new, guided.state_.topics.W[unlabelled], atol=0.02)
     paper = TSNMF(3, tol=plain.estimator_.tol, free_in_labelled=False, random_state=0)
     paper.fit(plain.vectorizer_.transform(TEXTS), LABELS)
-    np.testing.assert_array_equal(plain.result_.W, paper.document_topics_)
+    np.testing.assert_array_equal(plain.state_.topics.W, paper.document_topics_)
 
 
 def test_merged_topics_keep_their_soft_mask():
-    model = TopicModel(1).fit(TEXTS, LABELS).merge(["coffee", "tea"], "drinks")
+    model = TopicModel(1).fit(TEXTS, LABELS).edit.merge(["coffee", "tea"], "drinks")
     weights = model.transform(["green tea leaves", "the bishop takes the knight"])
     assert weights[0, 0] > 0 == weights[0, 1]
     assert weights[1, 1] > 0
@@ -359,8 +341,8 @@ def test_keywords_and_banned_words_are_respected_and_saved(tmp_path):
     }
     for guidance in ("auto", None):
         model = TopicModel(1, guidance=guidance, **settings).fit(TEXTS, LABELS)
-        terms = list(model.result_.vocabulary)
-        tea, coffee = model.result_.H[1], model.result_.H[0]
+        terms = list(model.state_.topics.vocabulary)
+        tea, coffee = model.state_.topics.H[1], model.state_.topics.H[0]
         assert tea[terms.index("leaves")] == coffee[terms.index("ground")] == 0
         for word in ("espresso", "milk"):
             assert (tea > tea[terms.index(word)]).sum() < 10
@@ -370,7 +352,7 @@ def test_keywords_and_banned_words_are_respected_and_saved(tmp_path):
     assert {name: getattr(again, name) for name in settings} == settings
     meta, arrays = storage.load(tmp_path / "m")
     assert [topic["keywords"] for topic in meta["codebook"]] == [[], ["Espresso", "milk"]]
-    assert arrays["components"].shape == model.result_.H.shape
+    assert arrays["components"].shape == model.state_.topics.H.shape
 
 
 def test_words_that_cannot_be_used_are_named():
@@ -389,16 +371,16 @@ def test_the_number_of_free_topics_is_found(unnamed):
     texts = planted_texts(5 + unnamed)
     labels = [f"t{i // 40}" if i < 200 and i % 40 < 8 else None for i in range(len(texts))]
     model = TopicModel("auto").fit(texts, labels)
-    assert len(model.result_) - model.result_.n_known == unnamed
+    assert len(model.state_.topics) - model.state_.topics.n_known == unnamed
     assert model.free_topics == "auto"
     for k in range(5, 5 + unnamed):  # each free topic has documents of one of the unnamed ones
-        rows = model.result_.top_rows(k, 10)
+        rows = model.state_.topics.top_rows(k, 10)
         assert min(rows) >= 200
         assert len({i // 40 for i in rows}) == 1
 
 
 def test_auto_without_labels_and_wrong_numbers():
-    assert len(TopicModel("auto").fit(planted_texts(10)).result_) == 10
+    assert len(TopicModel("auto").fit(planted_texts(10)).state_.topics) == 10
     for wrong in (-1, "many", 2.5):
         with pytest.raises(ValueError, match=r'a number from 0 up, or "auto"'):
             TopicModel(wrong).fit(TEXTS, LABELS)
@@ -406,11 +388,18 @@ def test_auto_without_labels_and_wrong_numbers():
 
 def test_a_free_topic_that_copies_a_known_one_is_named():
     model = TopicModel(1).fit(TEXTS, LABELS)
-    assert model.result_.copies() == []
-    result = model.result_
+    assert model.state_.topics.copies() == []
+    result = model.state_.topics
     result.H[2] = result.H[1]
     copied = Topics(result.names, 2, result.vocabulary, result.H, result.W, result.ids, result.labelled)
     assert copied.copies() == [(result.names[2], "tea")]
     texts = ["tea pot leaves cup water", "tea leaves pot water cup", "pot tea leaves cup water milk"] * 7
     with pytest.warns(UserWarning, match=r"same top terms as a known topic: '.*' \('drinks'\)"):
         TopicModel(1, guidance=None).fit(texts, ["drinks"] + [None] * 20)
+
+
+def test_at_most_thirty_public_names():
+    model = TopicModel(1).fit(TEXTS, LABELS).update(["more tea"], [["tea"]])
+    arguments = set(model.get_params(deep=False)) - {"topics"}
+    public = {name for name in {*dir(TopicModel), *vars(model)} if not name.startswith("_")} - arguments
+    assert len(public) <= 30, sorted(public)

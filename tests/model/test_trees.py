@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+import scipy.sparse as sp
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -15,9 +16,10 @@ from topicsteer.analysis.groups import Groups
 from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import PERMITTED
-from topicsteer.model.breakdowns import breakdowns
-from topicsteer.model.schema import SCHEMA, StateError
-from topicsteer.model.schema import check as check_arrays
+from topicsteer.model.reports import breakdowns
+from topicsteer.model.state import SCHEMA, StateError
+from topicsteer.model.state import check as check_arrays
+from topicsteer.system import arrays
 
 WORDS = 8
 
@@ -56,7 +58,7 @@ def check(model, texts=()):
     forest, known = model.codebook.forest, len(model.codebook)
     found = [
         np.asarray(model.state_.memberships),
-        np.asarray(model.result_.all_memberships(model.supervision_.outsiders)),
+        np.asarray(model.state_.judged.values),
     ]
     if len(texts):
         found.append(model.memberships(list(texts)).select(map(str, model.codebook.names)).to_numpy())
@@ -64,7 +66,7 @@ def check(model, texts=()):
         for k, parent in enumerate(forest.parents):
             if parent >= 0:
                 assert (memberships[:, parent] >= memberships[:, k]).all()
-    supervision, W = model.supervision_, np.asarray(model.state_.document_topics)
+    supervision, W = model.state_.supervision, np.asarray(model.state_.document_topics)
     permitted = supervision.permitted(W.shape[1], free_in_labelled=False)[supervision.pattern]
     assert (W[~permitted] == 0).all()
     states = supervision.patterns[supervision.pattern]
@@ -75,7 +77,7 @@ def check(model, texts=()):
         assert not labels or set(np.flatnonzero(W[row, :known])) <= allowed
     objectives = np.asarray(model.state_.objectives)
     assert (np.diff(objectives) <= 1e-6 * np.abs(objectives[:-1])).all()
-    assert (np.diff(model.thresholds_[[[p, k] for k, p in enumerate(forest.parents) if p >= 0]]) >= 0).all()
+    assert (np.diff(model.state_.thresholds[[[p, k] for k, p in enumerate(forest.parents) if p >= 0]]) >= 0).all()
 
 
 @st.composite
@@ -120,7 +122,7 @@ def test_random_trees_keep_order_and_zeros(tmp_path, client):
                 rows = [f"{i},{text},{label or ''}" for i, (text, label) in enumerate(zip(texts, labels, strict=True))]
                 table.write_text("\n".join(["id,text,label", *rows]))
                 model.fit(table, "label", memory=1, folder=folder)
-                assert model.training_rows.matrix is None  # blocks on disk
+                assert not isinstance(model.matrix_, sp.csr_array)  # blocks on disk
             check(model, texts[:20])
             model.save(tmp_path / "model", texts=True)
             again = TopicModel.load(tmp_path / "model")
@@ -147,7 +149,7 @@ def test_shares_add_up_in_every_group(fitted):
     """Labels at random levels: a topic is its rest plus the topics below, and rests have rows of their own."""
     model, _, truth = fitted
     groups = Groups("half", ("first", "second"), np.arange(200) // 100)
-    found = model.prevalence(groups)
+    found = model.findings.prevalence(groups)
     assert set(found.rests) == {"sport, nothing below", "arts, nothing below"}
     place = {name: k for k, name in enumerate(found.topics)}
     assert found.topics[place["sport"] + 1] == "sport, nothing below"
@@ -173,7 +175,7 @@ def copy(model, tmp_path):
 def test_on_a_cluster_as_in_memory(fitted, tmp_path, client):
     texts = fitted[1]
     _, _, labels = corpus(TREE, NAMES, 0, 200)
-    settings = {"free_topics": {"sport": 2, None: 0}, "parents": TREE, "world": "closed", "threads": 1}
+    settings = {"free_topics": 0, "parents": TREE, "world": "closed", "threads": 1}
     memory = TopicModel(**settings).fit(texts, labels)
     check(memory, texts)
     far = TopicModel(**settings).fit(texts, labels, client=client, folder=tmp_path / "work")
@@ -185,33 +187,30 @@ def test_on_a_cluster_as_in_memory(fitted, tmp_path, client):
 def test_questions_to_a_tree(fitted, tmp_path):
     """Suggestions, doubts, effects, coders and methods treat a topic and the topics below it as one branch."""
     model, texts, truth = copy(fitted[0], tmp_path), fitted[1], fitted[2]
-    model.split("sport", 2)
-    found = [model.result_.names[k] for k in model.result_.found]
     assert "one of your 6 topics" in model.belief
-    for topics, why in model.suggest(10).select("topics", "why").iter_rows():
+    for (topics,) in model.labels.suggest(10).select("topics").iter_rows():
         named = [name for name in topics.split("; ") if name]
         assert not any(other in branch(TREE, name)[1:] for name in named for other in named)
-        assert not any(name in f"{topics} {why}" for name in found)
-    for doubt in model.doubts():
+    for doubt in model.labels.doubts():
         if doubt.rival is not None:
             names = model.codebook.names[doubt.topic], model.codebook.names[doubt.rival]
             assert names[1] not in branch(TREE, names[0])
             assert names[0] not in branch(TREE, names[1])
-    given = model.audit().filter(pl.col("given") == "permitted")
+    given = model.labels.audit().filter(pl.col("given") == "permitted")
     assert len(given) == given["id"].n_unique()  # the deepest label alone
-    effects = model.guidance_report()
+    effects = model.labels.effects()
     assert effects.filter(pl.col("documents") > 0)["took effect"].all()
     answers = [["/".join(reversed(branch(TREE, leaf)))] for leaf in truth]
     model.state_ = replace(model.state_, parameters={**model.state_.parameters, "path_separator": "/"})
-    table = model.coders({"gpt": answers, "vague": [[one[0].partition("/")[0]] for one in answers]})
+    table = model.findings.coders({"gpt": answers, "vague": [[one[0].partition("/")[0]] for one in answers]})
     against = table.filter(pl.col("against") == "people")
     assert sorted(set(against["topic"])) == sorted(NAMES)
     assert (against.filter(pl.col("labels") > 0)["recall"].drop_nulls() == 1).all()  # a child is its parent as well
-    assert model.disagreements({"vague": [[one[0].partition("/")[0]] for one in answers]}).is_empty()
+    assert model.findings.disagreements({"vague": [[one[0].partition("/")[0]] for one in answers]}).is_empty()
     wrong = [["arts/(none)"] if leaf == "film" else one for leaf, one in zip(truth, answers, strict=True)]
-    assert set(model.disagreements({"gpt": wrong})["people"]) == {"film"}
-    assert "The codebook had 6 topics on 2 levels" in model.methods()
-    assert "complete: no other known topics" in model.methods()
+    assert set(model.findings.disagreements({"gpt": wrong})["people"]) == {"film"}
+    assert "The codebook had 6 topics on 2 levels" in model.findings.methods()
+    assert "complete: no other known topics" in model.findings.methods()
     assert model.explain(texts[0]).names
 
 
@@ -224,86 +223,110 @@ def test_predictions_are_the_deepest_topics(fitted):
         assert set(every) >= {name for leaf in deepest for name in branch(TREE, leaf)}
 
 
-def test_split_leaves_all_other_topics_as_they_are(fitted, tmp_path):
-    model, texts, truth = copy(fitted[0], tmp_path), fitted[1], np.array(fitted[2])
+def test_split_changes_nothing_before_a_group_is_adopted(fitted, tmp_path):
+    texts, truth = fitted[1], np.array(fitted[2])
     roots = [branch(TREE, leaf)[-1] if i % 3 == 0 else None for i, leaf in enumerate(truth)]
     flat = TopicModel(free_topics=0, world="closed", threads=1).fit(texts, roots)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        empty = TopicModel(parents=TREE, threads=1).fit(texts, corpus(TREE, NAMES, 0, 200)[2])  # no rest of its own
-    for one in (flat, model, empty):
+    opened = TopicModel(free_topics=2, world="open", threads=1).fit(texts, roots)
+    for one, topic in ((flat, "sport"), (opened, "sport"), (copy(fitted[0], tmp_path), "football")):
         before, known = one.state_, len(one.codebook)
-        others = [k for k in range(known) if one.codebook.names[k] != "sport"]
         predicted = one.memberships(texts).select(map(str, before.codebook.names)).to_numpy()
-        one.split("sport", 2)
+        found = one.edit.split(topic, 2)
+        assert one.state_ is before
+        assert 1 <= len(found.groups) <= 2
+        assert found.table()["documents"] == [len(group.rows) for group in found.groups]
+        group = found.groups[0]
+        assert one.edit.adopt(group, "racket", 5)["id"].to_list() == list(group.ids[:5])
         now = one.state_
-        assert 1 <= len(now.codebook) - known <= 2
-        assert (np.abs(one.result_.similarity) < 1.001).all()
-        assert (np.asarray(now.document_topics) < 1e6).all()
-        assert np.array_equal(now.components[others], before.components[others])
-        assert np.array_equal(now.document_topics[:, others], before.document_topics[:, others])
+        assert one.codebook.parent_names["racket"] == topic
         assert np.array_equal(now.memberships[:, :known], before.memberships[:, :known])
+        assert (now.memberships[group.rows, known] > 0).all()
+        others = [k for k in range(known) if one.codebook.names[k] != topic]
+        assert np.array_equal(now.components[:known], before.components[:known])
+        assert np.array_equal(now.document_topics[:, others], before.document_topics[:, others])
         assert np.array_equal(one.memberships(texts).select(map(str, before.codebook.names)).to_numpy(), predicted)
         check(one, texts)
         again = copy(one, tmp_path)
         assert again.memberships(texts).equals(one.memberships(texts))
-        check(again.update(texts[:3], [None] * 3), texts)
-    likeliest = {flat.memberships_[truth == leaf, 2:].mean(axis=0).argmax() for leaf in ("football", "tennis")}
-    assert len(likeliest) == 2  # each group is one of the two hidden topics
-    assert flat.topics["kind"].to_list() == ["known", "known", "free", "free"]
-    flat.adopt(flat.codebook.names[2], "racket")
-    assert flat.topics["kind"].to_list() == ["known", "known", "known", "free"]
-    assert flat.codebook.parent_names["racket"] == "sport"
+        labels = {int(row): ["racket"] for row in group.rows[:3]}
+        news = Documents(list(labels), [texts[row] for row in labels], list(labels.values()))
+        check(again.update(news), texts)
+        assert again.state_.topics.share[known] > 0
+    apart = {truth[group.rows[:5]].tolist()[0] for group in flat.edit.split("sport", 2).groups}
+    assert apart <= {"football", "tennis"}
+    hidden = [set(truth[group.rows[:10]]) for group in flat.edit.split("arts", 2).groups]
+    assert hidden in ([{"film"}, {"paint"}], [{"paint"}, {"film"}])  # each group is one of the two hidden topics
 
 
 def test_split_refuses_what_it_cannot_do(fitted, tmp_path):
     model = copy(fitted[0], tmp_path)
     with pytest.raises(ValueError, match="a split needs 2 parts or more"):
-        model.split("sport", 1)
-    with pytest.raises(ValueError, match="'football' has too few documents for 50 topics inside it"):
-        model.split("football", 50)
-    with pytest.raises(ValueError, match="free_topics names 'x', which is not one of the topics"):
-        TopicModel(free_topics={"x": 2}, parents=TREE).fit(*fitted[1:])
-    with pytest.raises(ValueError, match="free_topics inside 'a' must be a number"):
-        TopicModel(free_topics={"a": -1}).fit(["b"])
+        model.edit.split("sport", 1)
+    with pytest.raises(ValueError, match="'football' has too few documents for 50 groups"):
+        model.edit.split("football", 50)
+    group = model.edit.split("football", 2).groups[0]
+    with pytest.raises(ValueError, match="the name 'tennis' belongs to another topic"):
+        model.edit.adopt(group, "tennis")
+    model.edit.rename("football", "soccer")
+    with pytest.raises(ValueError, match="there is no known topic 'football' any more"):
+        model.edit.adopt(group, "goals")
+
+
+def test_free_topics_inside_others_of_earlier_versions_are_refused(fitted, tmp_path):
+    fitted[0].save(tmp_path / "model")
+    meta, found = arrays.load(tmp_path / "model")
+    width = len(found["levels_dense"])
+    empty = {
+        "levels_found": np.zeros(0, dtype=np.int64),
+        "levels_component_weights": np.zeros((width, 0), dtype=np.float32),
+        "levels_component_levels": np.zeros(0),
+        "levels_component_slopes": np.zeros(0),
+    }
+    book = [topic | {"found": False} for topic in meta["codebook"]]
+    arrays.save(tmp_path / "model", meta | {"codebook": book}, found | empty)
+    assert TopicModel.load(tmp_path / "model").codebook == fitted[0].codebook
+    book[-1]["found"] = True
+    arrays.save(tmp_path / "model", meta | {"codebook": book}, found | empty)
+    with pytest.raises(arrays.StorageError, match="has free topics inside known topics"):
+        TopicModel.load(tmp_path / "model")
 
 
 def test_forged_levels_are_refused(fitted, tmp_path):
     model = copy(fitted[0], tmp_path)
-    arrays = model.split("sport", 2).state_.arrays()
+    given = model.state_.arrays()
     sizes = {"guided": sum(map(len, model.state_.groups))}
-    check_arrays(arrays, sizes)
+    check_arrays(given, sizes)
     names = [field.name for field in SCHEMA if field.name.startswith("levels_")]
-    assert set(names) <= set(arrays)
+    assert set(names) <= set(given)
     for name in names:
-        good = arrays[name]
+        good = given[name]
         for bad in (good.astype(np.complex128), good[None], np.concatenate([good, good[:1]]), good[:0]):
             with pytest.raises(StateError):
-                check_arrays(arrays | {name: bad}, sizes)
+                check_arrays(given | {name: bad}, sizes)
         with pytest.raises(StateError, match=name):
-            check_arrays({key: array for key, array in arrays.items() if key != name}, sizes)
-    parents = arrays["levels_parents"]
+            check_arrays({key: array for key, array in given.items() if key != name}, sizes)
+    parents = given["levels_parents"]
     for bad in (np.roll(parents, 1), np.full_like(parents, 0), np.full_like(parents, 99), np.full_like(parents, -1)):
         with pytest.raises(StateError, match="levels"):
-            check_arrays(arrays | {"levels_parents": bad}, sizes)
+            check_arrays(given | {"levels_parents": bad}, sizes)
 
 
 def test_edits_keep_the_tree_whole(fitted, tmp_path):
     model, texts = copy(fitted[0], tmp_path), fitted[1]
-    model.move("tennis", "arts")
+    model.edit.move("tennis", "arts")
     assert model.codebook.parent_names["tennis"] == "arts"
     check(model, texts)
-    model.merge(["film", "paint"])
+    model.edit.merge(["film", "paint"])
     assert model.codebook.parent_names == {"football": "sport", "tennis": "arts", "film": "arts"}
     check(model, texts)
-    model.merge(["sport", "football"])
+    model.edit.merge(["sport", "football"])
     check(model, texts)
-    model.move("tennis").rename("tennis", "racket")
+    model.edit.move("tennis").edit.rename("tennis", "racket")
     assert model.codebook.parent_names == {"film": "arts"}
     check(model, texts)
     check(copy(model, tmp_path), texts)
     with pytest.raises(ValueError, match="below each other"):
-        model.move("arts", "film")
+        model.edit.move("arts", "film")
 
 
 def test_without_guidance_a_topic_has_the_parts_of_the_topics_below(fitted):
@@ -318,7 +341,7 @@ def test_paths_follow_a_new_name():
     paths = [None if name is None else "/".join(reversed(branch(TREE, name))) for name in labels]
     model = TopicModel(free_topics=0, path_separator="/", world="closed", threads=1).fit(texts, paths)
     assert model.codebook.names == ("arts", "arts/film", "arts/paint", "sport", "sport/football", "sport/tennis")
-    model.rename("sport", "games")
+    model.edit.rename("sport", "games")
     assert model.codebook.names[3:] == ("games", "games/football", "games/tennis")
     news = Documents(["x", "y", "z"], ["a rook and a pawn", "a game", "games"])
     model.update(replace(news, labels=[["games/chess"], ["games/(none)"], ["games"]]))
@@ -330,8 +353,8 @@ def test_no_edges_no_difference():
     texts, _, labels = corpus({}, ["a", "b", "c"], 2, 90)
     flat = TopicModel(free_topics=0, threads=1).fit(texts, labels)
     book = Codebook.of_names(["a", "b", "c"])
-    same = TopicModel(free_topics={None: 0}, topics=book, parents={}, path_separator="/", threads=1).fit(texts, labels)
-    assert same.codebook.forest is None
+    same = TopicModel(free_topics=0, topics=book, parents={}, path_separator="/", threads=1).fit(texts, labels)
+    assert same.codebook.forest.flat
     assert same.state_.levels is None
     for name, array in flat.state_.arrays().items():
         assert np.array_equal(array, same.state_.arrays()[name], equal_nan=array.dtype.kind == "f"), name

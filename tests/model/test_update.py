@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -6,12 +7,12 @@ import pytest
 import scipy.sparse as sp
 
 from benchmarks import updates
+from experiments.corpora import load_reuters
 from topicsteer import TopicModel
 from topicsteer.corpora import Documents, ReadError
-from topicsteer.model import pipeline
-from topicsteer.model import reservoir as reservoir_module
+from topicsteer.model import pipeline, update
+from topicsteer.model.pipeline import Reservoir, surplus
 from topicsteer.model.predictor import HISTORY, kept_documents, reservoir_of
-from topicsteer.model.reservoir import Reservoir, surplus
 from topicsteer.model.state import digests, fingerprint
 from topicsteer.nmf.statistics import History
 from topicsteer.system.arrays import StorageError
@@ -46,8 +47,10 @@ def joined(*parts):
 
 
 def hits(model, kinds, first=0):
-    names = model.result_.names[: model.result_.n_known]
-    return np.mean([names[k] == kind for k, kind in zip(model.memberships_[first:].argmax(axis=1), kinds, strict=True)])
+    names = model.state_.topics.names[: model.state_.topics.n_known]
+    return np.mean(
+        [names[k] == kind for k, kind in zip(model.state_.known_memberships[first:].argmax(axis=1), kinds, strict=True)]
+    )
 
 
 def test_new_documents_are_taken_in_as_a_fit_to_all_would(model):
@@ -55,42 +58,42 @@ def test_new_documents_are_taken_in_as_a_fit_to_all_would(model):
     again = TopicModel(free_topics=2).fit(joined(pile(120)[0], new))
     assert model.update(new) is model
     assert (model.update_.new, model.update_.topics) == (80, ())
-    assert model.result_.names[:3] == again.result_.names[:3]
-    assert len(model.result_.ids) == len(model.memberships_) == len(model.result_.W) == 200
-    assert model.accepts(joined(pile(120)[0], new))
-    assert not model.accepts(new)
+    assert model.state_.topics.names[:3] == again.state_.topics.names[:3]
+    assert len(model.state_.topics.ids) == len(model.state_.known_memberships) == len(model.state_.topics.W) == 200
+    assert model.state_.accepts(joined(pile(120)[0], new))
+    assert not model.state_.accepts(new)
     assert hits(model, kinds, 120) > 0.95
-    assert np.abs(model.memberships_ - again.memberships_).mean() < 0.02
-    labelled = again.supervision_.labelled
-    assert np.array_equal(model.supervision_.labelled, labelled)
-    assert np.array_equal(model.memberships_[labelled], again.memberships_[labelled])
+    assert np.abs(model.state_.known_memberships - again.state_.known_memberships).mean() < 0.02
+    labelled = again.state_.supervision.labelled
+    assert np.array_equal(model.state_.supervision.labelled, labelled)
+    assert np.array_equal(model.state_.known_memberships[labelled], again.state_.known_memberships[labelled])
     a, b = (m.estimator_.objective_history_[-1] for m in (model, again))
     assert a == pytest.approx(b, rel=0.05)
 
 
 def test_new_topics_come_behind_the_known_ones_and_before_the_free(model):
-    before = model.result_.names
+    before = model.state_.topics.names
     new, kinds = pile(80, topics=("tea", "milk"), start=120, share=0.5)
     model.update(new)
     assert model.update_.topics == ("milk",)
-    assert model.result_.names == (*before[:3], "milk", *before[3:])
-    assert list(model.estimator_.topic_names_) == list(model.result_.names)
+    assert model.state_.topics.names == (*before[:3], "milk", *before[3:])
+    assert list(model.estimator_.topic_names_) == list(model.state_.topics.names)
     assert hits(model, kinds, 120) > 0.95
     assert set(model.top_terms("milk", 5)) <= set(CSR_ARRAYS["milk"].split())
-    old = model.supervision_.patterns[model.supervision_.pattern[:120]]
-    assert (old[model.supervision_.permits[:120], 3] == 0).all()  # their labels are complete
+    old = model.state_.supervision.patterns[model.state_.supervision.pattern[:120]]
+    assert (old[model.state_.supervision.permits[:120], 3] == 0).all()  # their labels are complete
     model.update(pile(20, start=200)[0])
-    assert model.result_.names == (*before[:3], "milk", *before[3:])
+    assert model.state_.topics.names == (*before[:3], "milk", *before[3:])
 
 
 def test_late_labels_by_id(model):
-    unlabelled = [int(i) for i in np.flatnonzero(~model.supervision_.labelled)[:2]]
-    ids = [model.result_.ids[i] for i in unlabelled]
+    unlabelled = [int(i) for i in np.flatnonzero(~model.state_.supervision.labelled)[:2]]
+    ids = [model.state_.topics.ids[i] for i in unlabelled]
     model.update(labels={ids[0]: "milk", ids[1]: ["tea", "bread"]})
     assert (model.update_.new, model.update_.labelled, model.update_.topics) == (0, 2, ("milk",))
-    names = list(model.result_.names)
-    assert model.memberships_[unlabelled[0]].argmax() == names.index("milk")
-    assert model.memberships_[unlabelled[1], [names.index("tea"), names.index("bread")]].tolist() == [1, 1]
+    names = list(model.state_.topics.names)
+    assert model.state_.known_memberships[unlabelled[0]].argmax() == names.index("milk")
+    assert model.state_.known_memberships[unlabelled[1], [names.index("tea"), names.index("bread")]].tolist() == [1, 1]
     W = model.estimator_.document_topics_[unlabelled[1]]
     assert not W[names.index("coffee")]
     with pytest.raises(ValueError, match="no document with the id 'nobody'"):
@@ -102,32 +105,32 @@ def test_late_labels_by_id(model):
 def test_the_same_file_twice_changes_nothing(model):
     new = pile(40, start=120)[0]
     model.update(new)
-    H, W = model.estimator_.components_, model.result_.W
+    H, W = model.estimator_.components_, model.state_.topics.W
     model.update(new)
     assert (model.update_.new, model.update_.unchanged) == (0, 40)
     assert np.array_equal(model.estimator_.components_, H)
-    assert np.array_equal(model.result_.W, W)
+    assert np.array_equal(model.state_.topics.W, W)
     assert model.state_.weights.sum() == 160
 
 
 def test_another_text_takes_the_place_of_the_old_one(model):
-    row = int(np.flatnonzero(~model.supervision_.labelled)[0])
+    row = int(np.flatnonzero(~model.state_.supervision.labelled)[0])
     text = CSR_ARRAYS["bread"]
-    model.update(Documents([model.result_.ids[row]], [text]))
+    model.update(Documents([model.state_.topics.ids[row]], [text]))
     assert model.update_.replaced == 1
-    assert len(model.result_.ids) == 120
-    assert model.memberships_[row].argmax() == model.result_.index("bread")
+    assert len(model.state_.topics.ids) == 120
+    assert model.state_.known_memberships[row].argmax() == model.state_.topics.index("bread")
     assert model.documents_.texts[row] == text
-    assert model.accepts(model.documents_)
+    assert model.state_.accepts(model.documents_)
 
 
 def test_texts_without_ids_are_always_new():
     model = TopicModel(free_topics=0).fit(["green tea", "roast coffee"] * 4, ["tea", "coffee"] + [None] * 6)
     model.update(["green tea", "black tea"])
-    assert list(model.result_.ids) == list(range(10))
+    assert list(model.state_.topics.ids) == list(range(10))
     model.update(pl.DataFrame({"text": ["more tea"], "label": ["tea"]}))
-    assert list(model.result_.ids) == list(range(11))
-    assert model.supervision_.labelled.sum() == 3
+    assert list(model.state_.topics.ids) == list(range(11))
+    assert model.state_.supervision.labelled.sum() == 3
 
 
 def test_a_saved_model_goes_on_as_one_that_was_not(model, tmp_path):
@@ -137,8 +140,8 @@ def test_a_saved_model_goes_on_as_one_that_was_not(model, tmp_path):
     again = TopicModel.load(tmp_path / "model").update(new)
     model.update(new)
     assert np.array_equal(again.estimator_.components_, model.estimator_.components_)
-    assert np.array_equal(again.memberships_, model.memberships_)
-    assert again.fingerprint_ == model.fingerprint_
+    assert np.array_equal(again.state_.known_memberships, model.state_.known_memberships)
+    assert again.state_.fingerprint == model.state_.fingerprint
     assert again.documents_ is None
     model.save(tmp_path / "fixed", updatable=False)
     with pytest.raises(ValueError, match="updatable"):
@@ -169,27 +172,28 @@ def test_a_failed_update_leaves_the_model_as_it_was(model, tmp_path, monkeypatch
     with pytest.raises((MemoryError, StorageError)):
         model.save(tmp_path / "model")
     monkeypatch.undo()
-    assert len(TopicModel.load(tmp_path / "model").result_.ids) == 120
+    assert len(TopicModel.load(tmp_path / "model").state_.topics.ids) == 120
 
 
 @pytest.mark.parametrize(("guided", "free"), [("auto", 1), (None, 0)])
 def test_of_documents_that_are_gone_sums_stay(monkeypatch, guided, free):
-    monkeypatch.setattr(reservoir_module, "BACKGROUND", 30)
+    for module in (pipeline, update):
+        monkeypatch.setattr(module, "surplus", partial(surplus, most=30))
     parts = [pile(100, start=100 * i) for i in range(4)]
     model = TopicModel(free_topics=free, guidance=guided).fit(parts[0][0])
     for documents, _ in parts[1:]:
         model.update(documents)
-        labelled = model.supervision_.labelled
+        labelled = model.state_.supervision.labelled
         reservoir = reservoir_of(model.state_)
         assert (~labelled[reservoir.rows]).sum() == 30
         assert np.isin(np.flatnonzero(labelled), reservoir.rows).all()
     assert model.estimator_.history_.totals[1] == 400 - len(reservoir.rows)
     assert hits(model, [kind for _, kinds in parts for kind in kinds]) > 0.9
     gone = np.setdiff1d(np.arange(400), reservoir.rows)
-    W = model.result_.W[gone]
+    W = model.state_.topics.W[gone]
     assert np.allclose(model.estimator_.history_.gram, W.T @ W, rtol=1e-3, atol=1e-4)
     full = TopicModel(free_topics=free, guidance=guided).fit(joined(*(documents for documents, _ in parts)))
-    assert np.abs(model.memberships_ - full.memberships_).mean() < 0.05
+    assert np.abs(model.state_.known_memberships - full.state_.known_memberships).mean() < 0.05
 
     # A late label brings its document back, with its text; without, it holds but teaches nothing.
     row = int(gone[0])
@@ -202,7 +206,7 @@ def test_of_documents_that_are_gone_sums_stay(monkeypatch, guided, free):
     with pytest.warns(UserWarning, match="no longer kept"):
         model.update(labels={documents.ids[row]: "tea"})
     assert model.update_.out_of_reach == (documents.ids[row],)
-    assert model.supervision_.permits[row]
+    assert model.state_.supervision.permits[row]
     with pytest.warns(UserWarning, match="membership in the new topics"):
         model.update(labels={documents.ids[reservoir.rows[0]]: "milk"})
 
@@ -224,8 +228,8 @@ def test_everything_may_be_forgotten_but_the_topics(model):
     assert model.state_.weights.tolist() == [0] * 120 + [1] * 60
     assert reservoir_of(model.state_).rows.tolist() == list(range(120, 180))
     assert not np.abs(model.estimator_.history_.cross).sum()
-    assert np.isfinite(model.result_.H).all()
-    assert (model.memberships_[120:].sum(axis=1) > 0).all()
+    assert np.isfinite(model.state_.topics.H).all()
+    assert (model.state_.known_memberships[120:].sum(axis=1) > 0).all()
     with pytest.warns(UserWarning, match="empty: other topics"):
         model.update(labels={new.ids[0]: ["tea"]}, forget_factor=0)
     assert reservoir_of(model.state_).rows.tolist() == [120]
@@ -240,7 +244,7 @@ def test_the_vocabulary_grows_or_stays(model):
     model.update(new)
     assert list(model.vectorizer_.vocabulary_)[: len(terms)] == terms
     assert list(model.vectorizer_.vocabulary_)[len(terms) :] == ["sencha"]
-    assert model.estimator_.components_[model.result_.index("tea"), len(terms)] > 0
+    assert model.estimator_.components_[model.state_.topics.index("tea"), len(terms)] > 0
     lengths = np.sqrt(
         np.asarray(reservoir_of(model.state_).X.multiply(reservoir_of(model.state_).X).sum(axis=1)).ravel()
     )
@@ -270,16 +274,15 @@ def test_new_terms_are_found_in_old_texts_if_these_are_there():
         assert (reservoir_of(model.state_).X[[3, 4], [column] * 2] > 0).all()
 
 
-def test_merged_and_renamed_topics_go_on(model, monkeypatch):
-    monkeypatch.setattr(reservoir_module, "BACKGROUND", 30)
+def test_merged_and_renamed_topics_go_on(model):
     model = TopicModel(free_topics=1).fit(pile(120)[0])
-    model.merge(["tea", "coffee"], "drinks")
-    model.rename("bread", "food")
+    model.edit.merge(["tea", "coffee"], "drinks")
+    model.edit.rename("bread", "food")
     new = Documents(["x", "y"], [CSR_ARRAYS["milk"], CSR_ARRAYS["bread"]], [["drinks"], ["food"]])
     model.update(new)
-    assert model.result_.names[:2] == ("food", "drinks")
+    assert model.state_.topics.names[:2] == ("food", "drinks")
     assert model.state_.groups == ((0,), (1,))
-    assert model.memberships_[-2:].tolist() == [[0, 1], [1, 0]]
+    assert model.state_.known_memberships[-2:].tolist() == [[0, 1], [1, 0]]
 
 
 def test_the_first_labels_may_come_late():
@@ -287,14 +290,13 @@ def test_the_first_labels_may_come_late():
     model = TopicModel(free_topics=3).fit(Documents(documents.ids, documents.texts))
     assert model.guide_ is None
     model.update(labels={name: label for name, label in zip(documents.ids, documents.labels, strict=True) if label})
-    assert model.result_.names[:3] == ("bread", "coffee", "tea")
-    assert len(model.result_) == 6
+    assert model.state_.topics.names[:3] == ("bread", "coffee", "tea")
+    assert len(model.state_.topics) == 6
     assert hits(model, kinds) > 0.95
 
 
 @pytest.mark.slow
-def test_the_sample_is_drawn_evenly_from_all_that_came(monkeypatch):
-    monkeypatch.setattr(reservoir_module, "BACKGROUND", 15)
+def test_the_sample_is_drawn_evenly_from_all_that_came():
     rng = np.random.default_rng(0)
     counts = np.zeros(60)
     for _ in range(400):
@@ -303,7 +305,7 @@ def test_the_sample_is_drawn_evenly_from_all_that_came(monkeypatch):
             reservoir = reservoir.join(
                 Reservoir(np.arange(start, start + 20), sp.csr_array((20, 1)), rng.exponential(size=20))
             )
-            reservoir = reservoir.select(~surplus(reservoir.keys, np.zeros(len(reservoir.rows), dtype=bool)))
+            reservoir = reservoir.select(~surplus(reservoir.keys, np.zeros(len(reservoir.rows), dtype=bool), 15))
         counts[reservoir.rows] += 1
     assert counts.sum() == 400 * 15
     assert abs(counts[:20].sum() - counts[40:].sum()) < 250
@@ -320,7 +322,7 @@ def test_digests_tell_documents_apart():
 
 def reuters(step):
     try:
-        documents, day = updates.reuters_by_day()
+        documents, day = updates.by_day(load_reuters())
     except ReadError as error:
         pytest.skip(str(error))
     rows = np.arange(0, len(documents), step)
@@ -340,24 +342,24 @@ def test_none_of_the_topics_in_a_fit_and_in_updates(complete, tmp_path):
     texts = ["green tea leaves", "roast coffee beans", "a tea with leaves", "coffee of roast beans", "a blue car"] * 3
     labels = ["tea", "coffee", None, None, "(none)", *[None] * 10]
     model = TopicModel(free_topics=1, complete=complete).fit(texts, labels)
-    assert model.supervision_.topics == ("coffee", "tea")
-    assert (model.result_.W[4, :2] == 0).all()
-    assert model.result_.W[4, 2] > 0
+    assert model.state_.supervision.topics == ("coffee", "tea")
+    assert (model.state_.topics.W[4, :2] == 0).all()
+    assert model.state_.topics.W[4, 2] > 0
     model.update(["a red car", "hot milk"], [["(none)"], ["milk"]])
-    states = model.supervision_.patterns[model.supervision_.pattern]
-    assert model.supervision_.topics == ("coffee", "tea", "milk")
+    states = model.state_.supervision.patterns[model.state_.supervision.pattern]
+    assert model.state_.supervision.topics == ("coffee", "tea", "milk")
     assert states[4].tolist() == [0, 0, -1]  # it may have a topic that came later
     assert states[15].tolist() == [0, 0, 0]
     model.update(labels={9: "(none)"})
     model.save(tmp_path / "model")
-    assert np.flatnonzero(TopicModel.load(tmp_path / "model").supervision_.outsiders).tolist() == [9, 15]
+    assert np.flatnonzero(TopicModel.load(tmp_path / "model").state_.supervision.outsiders).tolist() == [9, 15]
     with pytest.raises(ValueError, match=r"row 0 has the label '\(none\)' together with 'tea'"):
         model.update(labels={9: ["tea", "(none)"]})
     with pytest.raises(ValueError, match=r"a topic cannot have the name '\(none\)'"):
-        model.rename_topics(["coffee", "tea", "milk", "(none)"])
+        model.edit.rename_all(["coffee", "tea", "milk", "(none)"])
 
 
 def test_only_none_of_the_topics_is_no_topic(tmp_path):
     model = TopicModel(free_topics=1).fit(["green tea", "black coffee", "green leaves"], ["(none)", None, None])
     model.save(tmp_path / "model")
-    assert TopicModel.load(tmp_path / "model").supervision_.topics == ()
+    assert TopicModel.load(tmp_path / "model").state_.supervision.topics == ()

@@ -4,7 +4,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize, nnls
 
-from topicsteer.nmf import kernels as _kernels
+from topicsteer.nmf import kernels as compiled
 
 # Row starts and topics of empty penalties.
 UNRESTRICTED = (np.zeros(100, np.int64), np.empty(0, np.int32))
@@ -12,8 +12,8 @@ UNRESTRICTED = (np.zeros(100, np.int64), np.empty(0, np.int32))
 
 @pytest.fixture(params=[np.float32, np.float64])
 def dtype(request):
-    _kernels.prepare(request.param)
-    assert _kernels.compiled(request.param) or numba.config.DISABLE_JIT
+    compiled.prepare(request.param)
+    assert compiled.compiled(request.param) or numba.config.DISABLE_JIT
     return request.param
 
 
@@ -35,7 +35,7 @@ def test_cross_rows_is_x_times_h(dtype, d):
     permitted[1] = np.arange(d) == d // 2  # one topic of many has its own branch
     pattern = (np.arange(30) % 2).astype(np.int32)
     out = np.full((30, d), np.nan, dtype=dtype)
-    _kernels.cross_rows(indptr, X.indices, X.data, HT, permitted, pattern, *UNRESTRICTED, out)
+    compiled.cross_rows(indptr, X.indices, X.data, HT, permitted, pattern, *UNRESTRICTED, out)
     expected = X.toarray() @ HT
     np.testing.assert_allclose(out[::2], expected[::2], **close(dtype))
     np.testing.assert_allclose(out[1::2, d // 2], expected[1::2, d // 2], **close(dtype))
@@ -48,7 +48,7 @@ def test_cross_rows_fills_in_the_topics_that_penalties_permit(dtype):
     topic = np.random.default_rng(3).integers(0, 40, penalties[-1]).astype(np.int32)
     out = np.empty((30, 40), dtype)
     everything, pattern = np.ones((1, 40), bool), np.zeros(30, np.int32)
-    _kernels.cross_rows(indptr, X.indices, X.data, HT, everything, pattern, penalties, topic, out)
+    compiled.cross_rows(indptr, X.indices, X.data, HT, everything, pattern, penalties, topic, out)
     expected = X.toarray() @ HT
     for i in range(30):
         topics = topic[penalties[i] : penalties[i + 1]] if i % 3 else np.arange(40)
@@ -62,7 +62,7 @@ def test_cross_columns_is_weighted_transpose_product(dtype, density):
     W = (rng.random((40, 24)) * (rng.random((40, 24)) < density)).astype(dtype)
     weight = rng.random(40).astype(dtype)
     out = np.zeros((25, 32), dtype=dtype)  # padded
-    _kernels.cross_columns(indptr, X.indices, X.data, W, weight, out)
+    compiled.cross_columns(indptr, X.indices, X.data, W, weight, out)
     np.testing.assert_allclose(out[:, :24], X.toarray().T @ (weight[:, None] * W), **close(dtype))
     assert not out[:, 24:].any()
 
@@ -75,7 +75,7 @@ def test_descend_solves_non_negative_least_squares(dtype):
     permitted[1, [0, 3]] = False
     pattern = (np.arange(20) % 2).astype(np.int32)
     W = np.zeros((20, 6), dtype=dtype)
-    _kernels.descend(
+    compiled.descend(
         W, X @ HT, HT.T @ HT, permitted, pattern, *UNRESTRICTED, np.empty(0, dtype), dtype(0), 5000, dtype(1e-7)
     )
     for i in range(20):
@@ -93,10 +93,10 @@ def test_descend_with_l1_is_least_squares_with_a_shifted_target(dtype):
     pattern, permitted = np.zeros(5, np.int32), np.ones((1, 4), bool)
     start = rng.random((5, 4)).astype(dtype)
     one, two = start.copy(), start.copy()
-    _kernels.descend(
+    compiled.descend(
         one, X @ HT, HT.T @ HT, permitted, pattern, *UNRESTRICTED, np.empty(0, dtype), dtype(0.5), 50, dtype(0)
     )
-    _kernels.descend(
+    compiled.descend(
         two,
         X @ HT - dtype(0.5),
         HT.T @ HT,
@@ -123,9 +123,9 @@ def test_descend_under_penalties_is_the_minimum(dtype):
     permitted[1, [0, 3]] = False
     pattern = (np.arange(12) % 2).astype(np.int32)
     W, out = np.zeros((12, 6), dtype=dtype), np.zeros(6)
-    _kernels.descend(W, X @ HT, HT.T @ HT, permitted, pattern, penalties, topic, penalty, dtype(0), 5000, dtype(1e-7))
+    compiled.descend(W, X @ HT, HT.T @ HT, permitted, pattern, penalties, topic, penalty, dtype(0), 5000, dtype(1e-7))
     weight = rng.random(12).astype(dtype)
-    _kernels.add_penalties(W, weight, penalties, topic, penalty, out)
+    compiled.add_penalties(W, weight, penalties, topic, penalty, out)
     cost = np.zeros((12, 6))
     cost[stored] = penalty
     np.testing.assert_allclose(out, (weight[:, None] * cost * W).sum(axis=0), rtol=1e-4)
@@ -151,9 +151,9 @@ def test_compiled_kernels_match_their_python_source(dtype):
     pattern = rng.integers(0, 3, 12).astype(np.int32)
     start = rng.random((12, 5)).astype(dtype) * permitted[pattern]
     results = []
-    for kernels in ([_kernels.cross_rows, _kernels.descend, _kernels.cross_columns], None):
+    for kernels in ([compiled.cross_rows, compiled.descend, compiled.cross_columns], None):
         rows, descend, columns = kernels or (
-            getattr(k, "py_func", k) for k in (_kernels.cross_rows, _kernels.descend, _kernels.cross_columns)
+            getattr(k, "py_func", k) for k in (compiled.cross_rows, compiled.descend, compiled.cross_columns)
         )
         W, cross, out = start.copy(), np.empty((12, 5), dtype), np.zeros((15, 5), dtype)
         rows(indptr, X.indices, X.data, HT, permitted, pattern, *UNRESTRICTED, cross)
@@ -172,14 +172,14 @@ def test_read_only_arrays_are_accepted(dtype):
     X.data.flags.writeable = X.indices.flags.writeable = indptr.flags.writeable = False
     HT = np.ones((5, 2), dtype)
     out = np.empty((6, 2), dtype)
-    _kernels.cross_rows(indptr, X.indices, X.data, HT, np.ones((1, 2), bool), np.zeros(6, np.int32), *UNRESTRICTED, out)
+    compiled.cross_rows(indptr, X.indices, X.data, HT, np.ones((1, 2), bool), np.zeros(6, np.int32), *UNRESTRICTED, out)
     np.testing.assert_allclose(out[:, 0], X.toarray().sum(axis=1), **close(dtype))
 
 
 def test_a_row_without_terms_gets_no_weight(dtype):
     indptr = np.array([0, 0], np.int64)
     out = np.full((1, 3), np.nan, dtype)
-    _kernels.cross_rows(
+    compiled.cross_rows(
         indptr,
         np.empty(0, np.int32),
         np.empty(0, dtype),
@@ -198,23 +198,23 @@ def test_unpack_restores_packed_weights(dtype, size, share):
     rng = np.random.default_rng(size)
     W = rng.uniform(0.1, 1, size).astype(dtype) * (rng.random(size) < share)
     bits, values = np.empty(-(-size // 8), np.uint8), np.empty(size, dtype)
-    count = _kernels.pack(W, bits, values)
+    count = compiled.pack(W, bits, values)
     np.testing.assert_array_equal(bits, np.packbits(W != 0))
     np.testing.assert_array_equal(values[:count], W[W != 0])
     back = np.zeros(8 * len(bits), dtype)
-    assert not count or _kernels.unpack(bits, values[:count], back) == count
+    assert not count or compiled.unpack(bits, values[:count], back) == count
     np.testing.assert_array_equal(back[:size], W)
 
 
 def test_products_with_a_prefetched_array(dtype):
-    n, t, d = 300, 2 * _kernels.FAR // (60 * np.dtype(dtype).itemsize), 60
+    n, t, d = 300, 2 * compiled.FAR // (60 * np.dtype(dtype).itemsize), 60
     X, indptr = csr(3, n, t, dtype, density=0.002)
     rng = np.random.default_rng(0)
     HT, W = rng.random((t, d)).astype(dtype), rng.random((n, d)).astype(dtype)
-    assert HT.nbytes > _kernels.FAR
+    assert HT.nbytes > compiled.FAR
     out, sums = np.empty((n, d), dtype), np.zeros((t, d), dtype)
     everything = np.ones((1, d), bool), np.zeros(n, np.int32), np.zeros(n + 1, np.int64), np.empty(0, np.int32)
-    _kernels.cross_rows(indptr, X.indices, X.data, HT, *everything, out)
-    _kernels.cross_columns(indptr, X.indices, X.data, W, np.ones(n, dtype), sums)
+    compiled.cross_rows(indptr, X.indices, X.data, HT, *everything, out)
+    compiled.cross_columns(indptr, X.indices, X.data, W, np.ones(n, dtype), sums)
     np.testing.assert_allclose(out, X @ HT, **close(dtype))
     np.testing.assert_allclose(sums, X.T @ W, **close(dtype))

@@ -5,14 +5,14 @@ from sklearn.decomposition._nmf import _initialize_nmf
 
 from topicsteer.backends import as_rows
 from topicsteer.labels.forms import supervise
-from topicsteer.nmf.protocols import Problem
-from topicsteer.nmf.rules import Regularisation
+from topicsteer.nmf.protocols import Parameters, Problem
 from topicsteer.nmf.start import ACOL_DOCUMENTS, label_profiles, nndsvd, random_acol, start
 
 
-def posed(X, supervision, d):
-    permitted, n = supervision.permitted(d, True), X.shape[0]
-    return Problem(as_rows(X), supervision, permitted, np.ones(n), (n, n, supervision.labelled.sum()), Regularisation())
+def posed(X, supervision, d, **parameters):
+    free = [f"free {k}" for k in range(d - len(supervision.topics))]
+    settings = Parameters(d, label_weight=None, random_state=0, **parameters)
+    return Problem(as_rows(X), supervision, free, settings)
 
 
 def rng():
@@ -41,7 +41,7 @@ def test_random_acol_averages_documents_and_skips_empty_ones():
 def test_labels_start_uses_profiles_and_acol_for_the_rest(problem):
     X, y, _ = problem
     supervision = supervise(y, len(y), topics=[0, 1, 2, 3, "nobody"])
-    W, H = start(posed(X, supervision, 7), "labels", positive=False, rng=rng())
+    W, H = start(posed(X, supervision, 7))
     assert W is None
     np.testing.assert_allclose(H[:4], label_profiles(as_rows(X), supervision, np.ones(len(y)))[:4])
     assert (H[4:].sum(axis=1) > 0).all()
@@ -50,7 +50,7 @@ def test_labels_start_uses_profiles_and_acol_for_the_rest(problem):
 @pytest.mark.parametrize("init", ["labels", "acol", "random", "nndsvd"])
 def test_multiplicative_rules_get_a_start_that_can_move(problem, init):
     X, y, _ = problem
-    W, H = start(posed(X, supervise(y, len(y)), 6), init, positive=True, rng=rng())
+    W, H = start(posed(X, supervise(y, len(y)), 6, init=init, solver="mu"))
     W = W(slice(0, 60))
     assert W.shape == (60, 6)
     assert (W > 0).mean() > 0.9
@@ -60,7 +60,7 @@ def test_multiplicative_rules_get_a_start_that_can_move(problem, init):
 
 def test_paper_start_is_acol_and_uniform(problem):
     X, y, _ = problem
-    W, H = start(posed(X, supervise(y, len(y)), 6), "acol", positive=False, rng=rng())
+    W, H = start(posed(X, supervise(y, len(y)), 6, init="acol"))
     W = W(slice(0, 60))
     assert 0 <= W.min() < W.max() <= 1
     assert abs(W.mean() - 0.5) < 0.1
@@ -78,7 +78,7 @@ def test_nndsvd_agrees_with_scikit_learn(problem):
 def test_nndsvd_gives_each_known_topic_the_component_nearest_its_documents():
     X = sp.csr_array(np.kron(np.eye(3), np.ones((5, 4))) * np.repeat([3.0, 2.0, 1.0], 5)[:, None])
     y = {0: "first", 14: "last"}
-    W, H = start(posed(X, supervise(y, 15), 3), "nndsvd", positive=False, rng=rng())
+    W, H = start(posed(X, supervise(y, 15), 3, init="nndsvd"))
     assert H[0, :4].mean() > 5 * H[0, 4:].mean()  # "first" are the first terms
     assert H[1, 8:].mean() > 2 * H[1, :8].mean()
     W = W(slice(0, 15))

@@ -4,7 +4,7 @@ import scipy.sparse as sp
 from problems import make_problem
 
 from topicsteer import TSNMF
-from topicsteer.nmf.term_constraints import TermConstraints
+from topicsteer.nmf.protocols import TermConstraints
 
 
 def given(d, t, pinned=(), banned=()):

@@ -48,7 +48,7 @@ def test_shares_without_a_value_are_left_out():
 def test_a_warning_stands_out_among_the_notes():
     notes = ["Labels: 9 drawn at random.", f"{WARNING} too few."]
     found = make_shares(["tea"], ["(all)"], "", notes=notes)
-    assert share_part(found, 1, {}).warnings == [f"{WARNING} too few."]
+    assert share_part(found, 1, {})["warnings"] == [f"{WARNING} too few."]
 
 
 def test_bars_are_proportional_and_end_inside_the_chart():

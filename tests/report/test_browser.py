@@ -12,13 +12,12 @@ import pytest
 import scipy.sparse as sp
 from problems import make_shares, make_topics
 
-from topicsteer.analysis.document_map import DocumentMap, Layout
-from topicsteer.analysis.evaluate import evaluate
+from topicsteer.analysis.evaluation import evaluate
+from topicsteer.analysis.map_layout import DocumentMap, Layout
 from topicsteer.labels.forms import supervise
-from topicsteer.report.codebook import CodedDocument, Entry, render_codebook
-from topicsteer.report.document_map import MappedDocuments
-from topicsteer.report.page import Example, ReportData, write
-from topicsteer.system.safe_text import revealed, visible
+from topicsteer.report.map_page import MappedDocuments
+from topicsteer.report.page import CodedDocument, Entry, Example, ReportData, render_codebook, write
+from topicsteer.system.templates import revealed, visible
 
 pytestmark = browsing.MARKS
 

@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from topicsteer.analysis.document_map import DocumentMap, Layout
-from topicsteer.report.document_map import (
+from topicsteer.analysis.map_layout import DocumentMap, Layout
+from topicsteer.report.map_page import (
     ID_BYTES,
     TEXT_BYTES,
     MappedDocuments,
@@ -55,10 +55,10 @@ def test_a_page_with_100000_long_documents_has_room():
     page = map_page(
         MappedDocuments(make_map(n), [f"document {i}" for i in range(n)], ["lorem ipsum <dolor> " * 40] * n)
     )
-    size = len(page.points.encode()) + len(page.texts.encode())
+    size = len(page["points"].encode()) + len(page["texts"].encode())
     assert size < ID_BYTES + TEXT_BYTES + 1_200_000
-    assert page.length >= 45
-    assert len(json.loads(page.texts)["texts"]) == n
+    assert page["length"] >= 45
+    assert len(json.loads(page["texts"])["texts"]) == n
 
 
 def test_json_in_a_script_cannot_end_it():
@@ -69,17 +69,17 @@ def test_json_in_a_script_cannot_end_it():
 
 def test_notes_on_samples_layouts_and_cut_texts():
     page = map_page(MappedDocuments(make_map(20, sample=5), list(range(20)), ["word " * 200] * 20))
-    assert page.sample == "The map shows 20 of 25 documents: all labelled ones, and others at random."
-    assert page.by_words
-    assert page.length == 400
+    assert page["sample"] == "The map shows 20 of 25 documents: all labelled ones, and others at random."
+    assert page["by_words"]
+    assert page["length"] == 400
     whole = map_page(MappedDocuments(make_map(20), list(range(20)), ["word"] * 20))
-    assert (whole.sample, whole.length) == ("", 0)
-    assert json.loads(map_page(MappedDocuments(make_map(20), list(range(20)))).texts)["texts"] == []
+    assert (whole["sample"], whole["length"]) == ("", 0)
+    assert json.loads(map_page(MappedDocuments(make_map(20), list(range(20))))["texts"])["texts"] == []
 
 
 def test_the_table_counts_every_point_once():
     found = make_map()
-    rows = map_page(MappedDocuments(found, list(range(200)))).table.rows
+    rows = map_page(MappedDocuments(found, list(range(200))))["table"].rows
     values = {row[0].value: [cell.value for cell in row] for row in rows}
     assert sum(row[2] for row in values.values()) == 200
     assert sum(row[3] for row in values.values()) == found.labelled.sum()

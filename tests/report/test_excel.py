@@ -4,6 +4,7 @@ import os
 import zipfile
 from datetime import UTC, date, datetime, time
 
+import numpy as np
 import openpyxl
 import pandas as pd
 import polars as pl
@@ -11,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topicsteer.analysis.columns import Column
-from topicsteer.report import excel
-from topicsteer.report.excel import sheet_names, write_workbook
-from topicsteer.report.tables import write_table
+from topicsteer.analysis.table_columns import Column
+from topicsteer.report import workbook
+from topicsteer.report.table_files import write_table
+from topicsteer.report.workbook import sheet_names, write_workbook
 
 FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "'=1", '=HYPERLINK("http://a.b","c")', "=cmd|' /C calc'!A0"]
 
@@ -124,21 +125,25 @@ def test_long_texts_are_cut_with_a_warning(tmp_path, letter, units):
     assert len(second[1].encode("utf-16-le")) <= 2 * 32_767
 
 
-@pytest.mark.parametrize(("limit", "what"), [("ROWS", "rows"), ("COLUMNS", "columns")])
-def test_a_table_that_is_too_large_is_refused_before_writing(tmp_path, monkeypatch, limit, what):
-    monkeypatch.setattr(excel, limit, 2)
+@pytest.mark.parametrize(
+    ("rows", "columns", "what"), [(workbook.ROWS, 1, "rows"), (1, workbook.MOST_COLUMNS + 1, "columns")]
+)
+def test_a_table_that_is_too_large_is_refused_before_writing(tmp_path, rows, columns, what):
     path = tmp_path / "large.xlsx"
     path.write_text("old")
-    with pytest.raises(ValueError, match=rf"'large' has 3 {what}.*holds 2: write a .csv"):
-        write_table(pl.DataFrame({"a": [1, 2], "b": [1, 2], "c": [1, 2]}), path)
+    with pytest.raises(ValueError, match=rf"'large' has [\d,]+ {what}.*holds [\d,]+: write a .csv"):
+        write_table(pl.DataFrame(np.zeros((rows, columns))), path)
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["large.xlsx"]
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left")
+
     path = tmp_path / "table.xlsx"
     path.write_text("old")
-    monkeypatch.setattr(excel._CellWriter, "table", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
+    monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="No space left"):
         write_table(pl.DataFrame({"a": [1]}), path)
     assert path.read_text() == "old"

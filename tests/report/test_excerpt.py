@@ -4,9 +4,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicsteer.report.excerpt import excerpt
-from topicsteer.system.safe_text import revealed
-from topicsteer.system.templates import environment
+from topicsteer.report.page import excerpt
+from topicsteer.system.templates import environment, revealed
 
 texts = st.text(st.characters(exclude_categories=()), max_size=300)
 spans = st.lists(st.tuples(st.integers(-5, 310), st.integers(-5, 310), st.floats(-1, 2)), max_size=8)

@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import make_shares, make_topics
 
-from topicsteer.analysis.evaluate import Curve, Evaluation, Scores
-from topicsteer.analysis.learning_curve import Doubling
+from topicsteer.analysis.evaluation import Evaluation, Scores
 from topicsteer.metrics import AveragePrecision, Calibration, Decisions
 from topicsteer.report import page as report
-from topicsteer.report.page import Example, ReportData, render, write
+from topicsteer.report.page import Example, ReportData, render_report, write
 
 VOID = {"meta", "input", "link", "br", "img"}
 HOSTILE = [
@@ -87,12 +86,6 @@ def make_evaluation(names=("topic 0", "topic 1"), found=None, **changes):
 
     confused = np.zeros((n, n), dtype=int)
     confused[0, -1] = 7
-    curve = Curve(
-        np.array([10.3, 20.0, 40.0]),
-        {"topicsteer": np.array([0.4, np.nan, 0.6]), "nearest centroid": np.array([0.3, 0.4, 0.5])},
-        {},
-        {"macro": Doubling(0.05, 0.01)},
-    )
     values = {
         "names": names,
         "counts": np.full(n, 30),
@@ -102,7 +95,6 @@ def make_evaluation(names=("topic 0", "topic 1"), found=None, **changes):
         "possible": np.where(confused, 30, 0),
         "folds": 3,
         "labelled": 60,
-        "curve": curve,
     }
     return Evaluation(**(values | changes))
 
@@ -111,7 +103,7 @@ def make_evaluation(names=("topic 0", "topic 1"), found=None, **changes):
 @pytest.mark.parametrize("evaluation", [None, make_evaluation()])
 def test_page_is_well_formed_and_holds_every_topic(d, evaluation):
     topics = make_topics(known=d - d // 3, free=d // 3)
-    page = Page(render(make_data(topics, evaluation=evaluation)))
+    page = Page(render_report(make_data(topics, evaluation=evaluation)))
     text = page.text()
     assert all(name in text for name in topics.names)
     assert {f"topic-{k + 1}" for k in range(d)} <= page.ids
@@ -130,7 +122,7 @@ def test_charts_and_tables_of_shares(topics, groups):
         make_shares(data.names, names, "region"),
         make_shares(data.names, years, "date", "year"),
     ]
-    page = Page(render(make_data(data, shares=shares)))
+    page = Page(render_report(make_data(data, shares=shares)))
     text = page.text()
     assert all(name in text for name in (*names, *years))
     assert {f"shares-{k}-table" for k in range(3)} <= page.ids
@@ -147,19 +139,19 @@ def test_charts_and_tables_of_shares(topics, groups):
 def test_a_long_table_of_shares_is_cut_and_says_so():
     names = [f"topic {k}" for k in range(30)]
     shares = [make_shares(names, [f"group {k}" for k in range(200)], "region")]
-    page = render(make_data(make_topics(known=30, free=0), shares=shares))
+    page = render_report(make_data(make_topics(known=30, free=0), shares=shares))
     assert "The table has 5,000 of 6,000 rows, and the report as .xlsx has all." in page
     assert len(re.findall(r'<th scope="row"><bdi>topic \d+</bdi></th>', page)) >= 5000
     assert len(page) < 6_000_000
 
 
 def test_a_report_without_shares_has_no_such_section():
-    assert "shares" not in Page(render(make_data())).ids
-    assert "shares" in Page(render(make_data(shares=[make_shares(["topic 0"], ["all"], "")]))).ids
+    assert "shares" not in Page(render_report(make_data())).ids
+    assert "shares" in Page(render_report(make_data(shares=[make_shares(["topic 0"], ["all"], "")]))).ids
 
 
 def test_nothing_is_fetched_and_only_the_one_style_and_script_may_act():
-    page = render(make_data(evaluation=make_evaluation()))
+    page = render_report(make_data(evaluation=make_evaluation()))
     tags = Page(page).tags
     assert not {"src", "srcset", "style", "action", "data", "poster"} & {name for _, a in tags for name in a}
     assert not [name for _, a in tags for name in a if name.startswith("on")]
@@ -174,7 +166,7 @@ def test_nothing_is_fetched_and_only_the_one_style_and_script_may_act():
 
 
 def test_landmarks_labels_and_what_the_script_needs():
-    page = render(make_data())
+    page = render_report(make_data())
     parsed = Page(page)
     tags = [tag for tag, _ in parsed.tags]
     assert [tags.count(tag) for tag in ("header", "nav", "main", "footer", "h1")] == [1] * 5
@@ -202,8 +194,8 @@ def everywhere(text):
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_displayed_and_does_nothing(text):
-    page = render(everywhere(text))
-    calm = render(everywhere("calm"))
+    page = render_report(everywhere(text))
+    calm = render_report(everywhere("calm"))
     count = page.count("<svg"), page.count("<script"), page.count("<img")
     assert count == (calm.count("<svg"), 1, 0)
     assert not re.search("[\x00\u202a-\u202e\u2066-\u2069\ud800-\udfff]", page)
@@ -216,21 +208,21 @@ def test_hostile_text_is_displayed_and_does_nothing(text):
 @settings(max_examples=25, deadline=None)
 @given(st.text(st.characters(exclude_categories=()), min_size=1, max_size=40))
 def test_any_text_leaves_the_page_whole(text):
-    page = Page(render(everywhere(text)))
+    page = Page(render_report(everywhere(text)))
     assert [sum(tag == name for tag, _ in page.tags) for name in ("script", "style", "h1")] == [1, 1, 1]
     assert {a["href"][0] for tag, a in page.tags if tag == "a"} == {"#"}
 
 
 def test_long_texts_are_cut_and_said_to_be():
     data = make_data(examples={0: [Example(7, "A" * 5_000_000)]}, title="t" * 10_000, settings={"a": "b" * 100_000})
-    page = render(data)
+    page = render_report(data)
     assert len(page) < 100_000
     assert "more characters" in page
 
 
 def test_numbers_of_the_header():
     topics = make_topics()
-    text = Page(render(make_data(topics))).text()
+    text = Page(render_report(make_data(topics))).text()
     for number in (40, 30, 3, 2, int(topics.labelled.sum())):
         assert re.search(rf"\D{number}\D", text)
 
@@ -239,12 +231,12 @@ def open_topics(none=0.25, columns=6):
     """Three known and two free topics; the last column of memberships is the probability of no known topic."""
     memberships = np.full((40, columns), 0.125)
     memberships[:, -1] = none
-    return replace(make_topics(), memberships=memberships, outsiders=4)
+    return replace(make_topics(), memberships=memberships, outsiders=np.arange(40) < 4)
 
 
 def test_the_header_of_an_open_world_counts_documents():
     belief = "About 25% of the documents have none of your 3 topics; 2 free topics describe them."
-    page = Page(render(make_data(open_topics(), belief=belief)))
+    page = Page(render_report(make_data(open_topics(), belief=belief)))
     text = " ".join(page.text().split())
     assert "known topics make up 75% of the documents." in text
     assert belief in text
@@ -254,27 +246,27 @@ def test_the_header_of_an_open_world_counts_documents():
 
 def test_the_header_of_a_closed_world_has_the_belief_alone():
     belief = "Every document seems to have one of your 3 topics."
-    text = " ".join(Page(render(make_data(belief=belief))).text().split())
+    text = " ".join(Page(render_report(make_data(belief=belief))).text().split())
     assert belief in text
     assert "make up" not in text.split(belief)[0]
     assert "The share of a free topic here is the mean part of a document that it makes up. A topic is" in text
-    assert "The share of a free topic here" not in Page(render(make_data(open_topics()))).text()
+    assert "The share of a free topic here" not in Page(render_report(make_data(open_topics()))).text()
 
 
 def test_shares_of_an_open_world_are_mean_memberships_and_the_table_ends_with_none():
-    page = render(make_data(open_topics()))
+    page = render_report(make_data(open_topics()))
     assert page.count("<b>12.5%</b> share") == 5
     last = page.split('id="topic-table"')[1].split("</table>")[0].split("<tr>")[-1]
     assert re.findall(r">([^<>\s]+)<", last) == ["–", "(none)", "none", "25.0%", "–", "4", "–"]
-    assert "(none)" not in render(make_data())
+    assert "(none)" not in render_report(make_data())
 
 
 def test_free_topics_show_their_number_of_groups():
-    text = " ".join(Page(render(make_data(open_topics(), groups=[1, 3]))).text().split())
+    text = " ".join(Page(render_report(make_data(open_topics(), groups=[1, 3]))).text().split())
     facts = re.findall(r"12.5% share · main topic of \d+ documents(?: · (\d+ \w+))?", text)
     assert facts[3:] == ["1 group", "3 groups"]
     assert "made up of groups of similar documents" in text
-    assert "made up of groups" not in Page(render(make_data(open_topics()))).text()
+    assert "made up of groups" not in Page(render_report(make_data(open_topics()))).text()
 
 
 def test_main_topics_add_up_to_the_documents_with_a_topic():
@@ -284,7 +276,7 @@ def test_main_topics_add_up_to_the_documents_with_a_topic():
 
 def test_guidance_explains_its_columns():
     columns = {"topic": ["a", "b", "c"], "from labels": [0.25] * 3, "drift": [0.7] * 3, "took effect": [True] * 3}
-    page = render(make_data(guidance=columns))
+    page = render_report(make_data(guidance=columns))
     assert '<td class="n" data-value="0.25">25.0%</td>' in page
     assert '<td class="n" data-value="0.7">0.700</td>' in page
     assert '<td><span class="yes">yes</span></td>' in page
@@ -295,18 +287,18 @@ def test_guidance_explains_its_columns():
 
 def test_guidance_says_where_labels_took_no_effect():
     names = ["a", "b", "c"]
-    some = Page(render(make_data(guidance={"topic": names, "took effect": [True, np.False_, True]}))).text()
+    some = Page(render_report(make_data(guidance={"topic": names, "took effect": [True, np.False_, True]}))).text()
     assert "took effect in 2 of 3 known topics. They did not take effect in b:" in " ".join(some.split())
     why = {"topic": names, "took effect": [False, True, False], "reason": ["<too few>", "", "of motor"]}
-    some = " ".join(Page(render(make_data(guidance=why))).text().split())
+    some = " ".join(Page(render_report(make_data(guidance=why))).text().split())
     assert "did not take effect in a (<too few>), c (of motor): label more" in some
-    assert "took effect in all 3" in Page(render(make_data())).text()
-    assert "There were no labels" in Page(render(make_data(guidance={}))).text()
+    assert "took effect in all 3" in Page(render_report(make_data())).text()
+    assert "There were no labels" in Page(render_report(make_data(guidance={}))).text()
 
 
 def test_the_report_shows_the_one_verdict():
     evaluation = make_evaluation(not_judged=("tea",))
-    page = render(make_data(evaluation=evaluation))
+    page = render_report(make_data(evaluation=evaluation))
     text = Page(page).text()
     assert len(evaluation.judgement.findings) == 4
     for finding in evaluation.judgement.findings:
@@ -318,7 +310,7 @@ def test_the_report_shows_the_one_verdict():
 
 
 def test_the_best_score_of_a_row_is_bold():
-    page = render(make_data(evaluation=make_evaluation()))
+    page = render_report(make_data(evaluation=make_evaluation()))
     section = page[page.index('id="evaluation-topics"') :]
     rows = re.findall(r"<tr>.*?</tr>", section)[1:3]
     assert [re.findall("<b>([0-9.]+)</b>", row) for row in rows] == [["0.900"], ["0.300"]]
@@ -329,7 +321,7 @@ def test_an_evaluation_of_too_few_labels_has_no_tables():
     sided = np.zeros(2, dtype=bool)
     some = make_evaluation().scores["topicsteer"]
     few = make_evaluation(found={"topicsteer": replace(some, two_sided=sided)}, complete=True)
-    page = render(make_data(evaluation=few))
+    page = render_report(make_data(evaluation=few))
     assert few.verdict in Page(page).text()
     assert 'id="evaluation-table"' not in page
     assert 'class="chart' not in page
@@ -337,48 +329,46 @@ def test_an_evaluation_of_too_few_labels_has_no_tables():
 
 def test_evaluation_has_its_charts_and_the_confusions():
     evaluation = make_evaluation()
-    page = render(make_data(evaluation=evaluation))
+    page = render_report(make_data(evaluation=evaluation))
     section = page[page.index('<section id="evaluation"') : page.index('<section id="all"')]
     text = Page(page).text()
-    assert section.count("<figure") == 2
-    assert section.count("<polyline") == 3  # two methods of the curve, one reliability
+    assert section.count("<figure") == 1
+    assert section.count("<polyline") == 1
     assert section.count("<title>predicted ") == 2  # the empty bin has no mark
     assert "predicted 0.90, observed 0.80, 10 pairs" in text
     assert "topicsteer 0.028, where a topic was likely 0.100" in text
-    assert evaluation.advice in text
-    assert evaluation.advice.startswith("Twice as many labels")
     rows = re.findall(r"<tr>.*?</tr>", section)
     assert any(all(part in row for part in ("topic 0", "topic 1", ">5<", ">30<")) for row in rows)
-    for title in ("Learning curve", "Calibration", "Scores per topic", "Most frequent confusions"):
+    for title in ("Calibration", "Scores per topic", "Most frequent confusions"):
         assert f"<h3>{title}</h3>" in section
-    none = make_evaluation(confusions=np.zeros((2, 2), dtype=int), curve=None)
-    page = render(make_data(evaluation=none))
+    none = make_evaluation(confusions=np.zeros((2, 2), dtype=int))
+    page = render_report(make_data(evaluation=none))
     assert "No hidden document was given a topic that it does not have." in Page(page).text()
     assert page.count('class="chart') == 1 + page.count('class="charts')
 
 
 def test_not_evaluated_says_what_to_run():
-    text = Page(render(make_data())).text()
+    text = Page(render_report(make_data())).text()
     assert "Not evaluated." in text
     assert "topicsteer evaluate" in text
 
 
 @pytest.mark.parametrize("history", [[], [1.0], [float("nan"), float("inf")], [2.0, 2.0], [3.0, float("nan"), 1.0]])
 def test_any_history(history):
-    page = render(make_data(history=history, settings={}))
+    page = render_report(make_data(history=history, settings={}))
     assert ("<polyline" in page) == (sum(map(np.isfinite, history)) > 1)
     Page(page)
 
 
 def test_the_same_data_gives_the_same_page():
-    assert render(make_data()) == render(make_data())
+    assert render_report(make_data()) == render_report(make_data())
 
 
 def test_write_replaces_the_file_only_when_it_is_whole(tmp_path, monkeypatch):
     path = tmp_path / "report.html"
     write(make_data(), path)
     first = path.read_text("utf-8")
-    assert first == render(make_data())
+    assert first == render_report(make_data())
     write(make_data(title="Another"), str(path))
     assert "Another" in path.read_text("utf-8")
 

@@ -1,11 +1,8 @@
 import builtins
 
-import numpy as np
 import pytest
 from problems import make_shares, make_topics
 
-from topicsteer.analysis.document_map import DocumentMap, Layout
-from topicsteer.metrics import calibration
 from topicsteer.report import plots
 
 figures = pytest.importorskip("matplotlib.figure")
@@ -51,54 +48,6 @@ def test_term_bars_of_some_topics_and_of_hostile_names():
     draw(plots.topic_map(topics))
 
 
-@pytest.mark.parametrize("d", [2, 30, 100])
-def test_topics_by_group_holds_the_shares_of_each_group(d):
-    topics = make_topics(known=d, free=0)
-    groups = [2020 + i % 3 for i in range(40)]
-    axes = draw(plots.topics_by_group(topics, groups)).axes[0]
-    shares = axes.images[0].get_array()
-    assert shares.shape == (d, 3)
-    np.testing.assert_allclose(shares[:, 1], topics.proportions[1::3].mean(axis=0))
-    np.testing.assert_allclose(shares @ [14, 13, 13], 40 * topics.share)  # one share, in the table and here
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["2020", "2021", "2022"]
-
-
-def test_groups_of_several_types_and_of_a_wrong_number():
-    topics = make_topics(n=4)
-    axes = draw(plots.topics_by_group(topics, ["b", None, 3, "a long name"])).axes[0]
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["None", "3", "a long name", "b"]
-    with pytest.raises(ValueError, match="groups has 3 entries for 4 documents"):
-        plots.topics_by_group(topics, [1, 2, 3])
-
-
-def test_objective():
-    axes = draw(plots.objective([9.0, 4.0, 3.5])).axes[0]
-    assert list(axes.lines[0].get_ydata()) == [9.0, 4.0, 3.5]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("iteration", "objective")
-
-
-def test_learning_curve_tells_methods_apart_without_colour():
-    rows = {f"method {i}": ([1, 10, 100], [0.1 * i, 0.2 * i, 0.3 * i]) for i in range(10)}
-    axes = draw(plots.learning_curve(rows)).axes[0]
-    assert [text.get_text() for text in axes.get_legend().texts] == list(rows)
-    assert axes.get_xscale() == "log"
-    assert len({(line.get_marker(), str(line._dash_pattern)) for line in axes.lines}) == 10
-    assert draw(plots.learning_curve({"a": ([5, 10], [0.1, 0.2])})).axes[0].get_xscale() == "linear"
-
-
-def test_reliability_shows_the_bins_that_hold_something():
-    rng = np.random.default_rng(0)
-    found = calibration(rng.random((200, 2)) < 0.5, rng.random((200, 2)) * 0.5)
-    axes = draw(plots.reliability(found)).axes[0]
-    some = found.pairs > 0
-    assert 0 < some.sum() < 15
-    np.testing.assert_allclose(
-        axes.collections[0].get_offsets(), np.stack([found.predicted[some], found.observed[some]], axis=1)
-    )
-    assert f"{found.error:.3f}" in axes.get_title(loc="left")
-    assert not draw(plots.reliability(calibration(np.zeros((0, 1)), np.zeros((0, 1))))).axes[0].collections
-
-
 def test_without_matplotlib_the_message_says_what_to_install(monkeypatch):
     true = builtins.__import__
 
@@ -109,20 +58,7 @@ def test_without_matplotlib_the_message_says_what_to_install(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(ImportError, match="pip install matplotlib"):
-        plots.objective([1.0])
-
-
-@pytest.mark.parametrize(("points", "pixels"), [(1, False), (300, False), (5001, True)])
-def test_document_map_has_a_point_per_document(points, pixels):
-    rng = np.random.default_rng(0)
-    layout = Layout(np.arange(points), rng.random((points, 2)).astype(np.float32), 1.5, "umap", points)
-    names = ("$tea$", "coffee", "free one", "(none)")
-    topic = rng.integers(0, 4, points)
-    found = DocumentMap(layout, names, 2, topic, np.ones(points), np.zeros(points, dtype=bool))
-    axes = draw(plots.document_map(found)).axes[0]
-    assert sum(len(some.get_offsets()) for some in axes.collections) == points
-    assert {some.get_rasterized() for some in axes.collections} == {pixels}
-    assert {text.get_text() for text in axes.texts} == {names[k].replace("$", r"\$") for k in set(topic)}
+        plots.topic_map(make_topics())
 
 
 def test_shares_by_group_and_over_time():

@@ -9,8 +9,7 @@ from report.test_page import HOSTILE, Page
 
 from topicsteer.cli.terminal import as_tree, show_topics
 from topicsteer.labels.forest import Forest
-from topicsteer.report.page import ReportData, render
-from topicsteer.report.tree import tree_of
+from topicsteer.report.page import ReportData, render_report, tree_of
 
 # sport: tennis, chess; chess: openings; arts; one free topic at the top
 NAMES = ("openings", "sport", "arts", "chess", "tennis", "free")
@@ -26,7 +25,7 @@ def topics():
 
 
 def report_of(topics, **changes):
-    return render(ReportData("Leisure", replace(topics, **changes), {}, {}, None, {}, []))
+    return render_report(ReportData("Leisure", replace(topics, **changes), {}, {}, None, {}, []))
 
 
 def test_the_table_has_level_and_parent(topics):
@@ -34,7 +33,7 @@ def test_the_table_has_level_and_parent(topics):
     assert list(table) == ["topic", "level", "parent", "kind", "labelled", "share", "terms"]
     assert table["level"] == [3, 1, 1, 2, 2, 1]
     assert table["parent"] == ["chess", "", "", "sport", "sport", ""]
-    assert list(replace(topics, forest=None).table()) == ["topic", "kind", "labelled", "share", "terms"]
+    assert list(replace(topics, forest=Forest()).table()) == ["topic", "kind", "labelled", "share", "terms"]
 
 
 def test_the_row_of_none_stands_at_the_top(topics):
@@ -58,7 +57,7 @@ def test_topics_of_documents_by_level(topics):
         "level 2": ["chess", "", ""],
         "level 3": ["openings", "", ""],
     }
-    assert replace(topics, forest=None).by_level([["arts"]]) == {}
+    assert replace(topics, forest=Forest()).by_level([["arts"]]) == {}
 
 
 def test_the_rest_of_a_topic_is_what_its_children_leave(topics):
@@ -72,7 +71,7 @@ def test_the_map_compares_whole_branches(topics):
     branch = topics.branch_terms
     unit = branch / np.linalg.norm(branch, axis=1, keepdims=True)
     np.testing.assert_allclose(topics.similarity, unit @ unit.T)
-    assert not np.allclose(topics.similarity, replace(topics, forest=None).similarity)
+    assert not np.allclose(topics.similarity, replace(topics, forest=Forest()).similarity)
 
 
 def test_the_report_shows_the_tree(topics):
@@ -96,7 +95,7 @@ def test_the_largest_topics_come_first(topics):
 
 
 def test_flat_topics_have_no_tree(topics):
-    assert 'id="tree"' not in report_of(topics, forest=None)
+    assert 'id="tree"' not in report_of(topics, forest=Forest())
 
 
 @pytest.mark.parametrize("name", HOSTILE)

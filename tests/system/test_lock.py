@@ -7,28 +7,26 @@ import time
 
 import pytest
 
-from topicsteer.system import lock
-from topicsteer.system.lock import Busy, locked, one_at_a_time
+from topicsteer.system.files import Busy, locked, one_at_a_time
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from topicsteer.system.lock import locked
+from topicsteer.system.files import locked
 with locked(Path(sys.argv[1]), "m"):
     print("ready", flush=True)
     time.sleep(100)
 """
 
 
-def test_another_process_waits_or_is_refused_and_a_kill_releases(tmp_path, monkeypatch):
+def test_another_process_waits_or_is_refused_and_a_kill_releases(tmp_path):
     file = tmp_path / "lock"
-    monkeypatch.setattr(lock, "NOTICE", 0.1)
     with subprocess.Popen([sys.executable, "-c", HOLD, file], stdout=subprocess.PIPE) as process:
         process.stdout.readline()
         with pytest.raises(Busy, match="m is in use by another program"), locked(file, "m", wait=False):
             raise AssertionError
         threading.Timer(0.5, process.kill).start()
-        with pytest.warns(UserWarning, match="Another program is writing to m"), locked(file, "m"):
+        with pytest.warns(UserWarning, match="Another program is writing to m"), locked(file, "m", notice=0.1):
             assert process.wait() == -9
 
 

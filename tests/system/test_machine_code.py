@@ -64,7 +64,7 @@ def test_code_next_to_the_source_is_not_compiled_again(monkeypatch, tmp_path):
     assert machine_code.jit()(double)(4) == 8  # next to the source
     refuse_once(monkeypatch)
     for _ in range(2):  # numba refuses the first function alone: then it has a folder
-        machine_code._copy_code.cache_clear()
+        machine_code.copy_code.cache_clear()
         for file in tmp_path.rglob("*.nb[ci]"):
             file.unlink()
         found = machine_code.jit()(double)

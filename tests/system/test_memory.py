@@ -10,43 +10,44 @@ GB = 10**9
 
 
 @pytest.fixture
-def groups(tmp_path, monkeypatch):
-    """Control groups of a process: files by their names."""
+def limits(tmp_path):
+    """Limits of control groups, which are given as files by their names."""
 
-    def write(own, **files):
+    def read(own, **files):
         (tmp_path / "own").write_text(own)
         for name, content in files.items():
             path = tmp_path / "groups" / name.replace("__", "/").replace("_", ".", 1)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(str(content))
-        monkeypatch.setattr(memory, "GROUPS", tmp_path / "groups")
-        monkeypatch.setattr(memory, "OWN_GROUPS", tmp_path / "own")
+        return list(memory.group_limits(tmp_path / "own", tmp_path / "groups"))
 
-    return write
-
-
-def test_the_limit_of_a_container(groups):
-    groups("0::/\n", memory_max=GB, memory_current=GB // 2, memory_stat=f"anon 5\ninactive_file {GB // 4}\n")
-    assert memory.total_memory() == GB
-    assert memory.available_memory() == pytest.approx(memory.MARGIN * 0.75 * GB, abs=2)
+    return read
 
 
-def test_the_limit_of_a_service_and_of_the_groups_around_it(groups):
+def test_the_limit_of_a_container(limits):
+    files = {"memory_max": GB, "memory_current": GB // 2, "memory_stat": f"anon 5\ninactive_file {GB // 4}\n"}
+    assert limits("0::/\n", **files) == [(GB, GB // 4)]
+
+
+def test_the_limit_of_a_service_and_of_the_groups_around_it(limits):
     files = {"jobs__memory_max": GB, "jobs__memory_current": 0, "jobs__night__memory_max": "max"}
-    groups("0::/jobs/night\n", **files, memory_max=3 * GB, memory_current=0)
-    assert memory.total_memory() == GB
+    found = limits("0::/jobs/night\n", **files, memory_max=3 * GB, memory_current=0)
+    assert found == [(3 * GB, 0), (GB, 0)]
 
 
-def test_the_first_version_of_control_groups(groups):
+def test_the_first_version_of_control_groups(limits):
     files = {"memory__docker__memory_limit_in_bytes": GB, "memory__docker__memory_usage_in_bytes": 0}
-    groups("4:cpu,memory:/docker\n0::/\n", **files)
-    assert memory.total_memory() == GB
+    assert limits("4:cpu,memory:/docker\n0::/\n", **files) == [(GB, 0)]
 
 
-def test_no_control_groups(groups):
-    groups("0::/\n")
+def test_no_control_groups(limits):
+    assert limits("0::/\n") == []
+
+
+def test_a_part_of_the_memory_is_available():
     total = memory.total_memory()
     assert total is None or total > GB // 4
+    assert total is None or memory.available_memory() <= memory.MARGIN * total
 
 
 FREED = """

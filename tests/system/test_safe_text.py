@@ -3,7 +3,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from topicsteer.system.safe_text import revealed, visible
+from topicsteer.system.templates import revealed, visible
 
 texts = st.text(st.characters(exclude_categories=()), max_size=300)
 HIDDEN = re.compile("[\x00-\x08\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

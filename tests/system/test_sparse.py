@@ -9,7 +9,7 @@ from problems import make_problem
 
 from topicsteer import TSNMF, metrics
 from topicsteer.backends.block_folder import write_blocks
-from topicsteer.backends.dask import _check_block
+from topicsteer.backends.dask import check_block
 from topicsteer.system.sparse import checked_csr
 
 
@@ -55,7 +55,7 @@ def test_every_entrance(tmp_path):
         lambda: TSNMF().fit(X, topics),
         lambda: TSNMF(3).fit([X, bad]),
         lambda: write_blocks(tmp_path / "blocks", [bad]),
-        lambda: _check_block(bad, 0),
+        lambda: check_block(bad, 0),
         lambda: metrics.coherence(bad, [[0, 1]]),
     ):
         with pytest.raises(ValueError, match="index 1073741824, but"):

@@ -11,8 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import topicsteer
-from topicsteer.system.safe_text import revealed
-from topicsteer.system.templates import environment, render
+from topicsteer.system.templates import environment, render, revealed
 
 PACKAGE = Path(topicsteer.__file__).parent
 TEMPLATES = sorted(PACKAGE.rglob("*/templates/*.html"))

@@ -111,7 +111,7 @@ def progress(name, done, total, detail):
         threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     model = TopicModel().fit(texts, labels, progress=progress)
-    assert model.interrupted or {stage!r} == "weights", "not interrupted"
+    assert model.state_.interrupted or {stage!r} == "weights", "not interrupted"
 except KeyboardInterrupt:
     pass
 print(time.process_time() - sent[0])

@@ -7,16 +7,10 @@ import numpy as np
 import pytest
 
 from topicsteer import TSNMF, TopicModel
-from topicsteer.system.lock import locked
-from topicsteer.system.renamed import renamed_arguments
+from topicsteer.system.files import locked
 
 TEXTS = ["green tea leaves", "roast coffee beans", "a tea with leaves", "coffee of roast beans"] * 15
 ZEROS = np.repeat([[1, 0], [0, 1], [0, 0], [0, 0], [0, 0], [0, 0]], 10, axis=0)
-
-
-def renamed():
-    """Call a function with an old argument, through the decorator."""
-    renamed_arguments(old="new")(lambda new: new)(old=1)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +18,6 @@ def renamed():
     [
         (lambda: TopicModel(0).fit(TEXTS, ZEROS), "40 of the 60 rows of the indicator matrix are all 0"),
         (lambda: TSNMF(3).fit(ZEROS + 1.0, ZEROS), "40 of the 60 rows of the indicator matrix are all 0"),
-        (renamed, "old is new now"),
     ],
 )
 def test_a_warning_names_the_line_of_the_caller(call, message):
@@ -38,7 +31,6 @@ def test_context_managers_in_between_are_skipped(tmp_path, monkeypatch):
     from filelock import FileLock, Timeout
 
     waits = [0.0]
-    monkeypatch.setattr("topicsteer.system.lock.NOTICE", 0)
 
     def acquire(self, timeout=None):
         if waits:

@@ -24,10 +24,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from topicsteer.text import TextVectorizer, stop_words, tokens
-from topicsteer.text import vectorizer as vectorizer_module
-from topicsteer.text.languages import _LANGUAGES, detect_languages, paper_words
-from topicsteer.text.scripts import PAIRED, without_spaces
+from topicsteer.text import TextVectorizer, stop_words
+from topicsteer.text.languages import LANGUAGES, PAIRED, detect_languages, paper_words, without_spaces
 
 PATTERN = r"(?!\d+(?![^\W_]))[^\W_]{2,}"  # our words, as scikit-learn spells it
 ALL = {"min_df": 1, "max_df": 1.0, "max_features": None, "sublinear_tf": False, "stop_words": None}
@@ -105,9 +103,8 @@ def plain_matrix(
     return terms, X / np.where(lengths > 0, lengths, 1)
 
 
-@pytest.fixture
-def small_chunks(monkeypatch):
-    monkeypatch.setattr(tokens, "_CHUNK", 500)
+class SmallChunks(TextVectorizer):
+    chunk_size = 300
 
 
 @pytest.mark.parametrize(
@@ -124,13 +121,12 @@ def small_chunks(monkeypatch):
     ],
     ids=str,
 )
-@pytest.mark.usefixtures("small_chunks")
 def test_equals_scikit_learn(options):
     texts = corpus()
     options = ALL | options
     if options["stop_words"]:
         options["stop_words"] = [*options["stop_words"], *re.findall(PATTERN, texts[1].lower())[:3]]
-    ours, theirs = TextVectorizer(**options), TfidfVectorizer(**options, token_pattern=PATTERN)
+    ours, theirs = SmallChunks(**options), TfidfVectorizer(**options, token_pattern=PATTERN)
     X, expected = ours.fit_transform(texts), theirs.fit_transform(texts)
     assert ours.vocabulary_ == theirs.vocabulary_
     np.testing.assert_array_equal(ours.get_feature_names_out(), theirs.get_feature_names_out())
@@ -184,12 +180,11 @@ def test_equals_plain_python(texts, shortest, stop, highest, sublinear):
 
 
 @pytest.mark.parametrize("options", [{}, {"ngram_range": (1, 3), "max_features": 500}])
-def test_same_whatever_the_threads_chunks_and_neighbours(options, monkeypatch):
+def test_same_whatever_the_threads_chunks_and_neighbours(options):
     texts = corpus()
     first = TextVectorizer(threads=1, **options)
     X = first.fit_transform(texts)
-    monkeypatch.setattr(tokens, "_CHUNK", 300)
-    second = TextVectorizer(threads=3, **options)
+    second = SmallChunks(threads=3, **options)
     results = [
         second.fit_transform(iter(texts)),
         first.transform(texts),
@@ -219,12 +214,11 @@ def test_same_whatever_the_threads_chunks_and_neighbours(options, monkeypatch):
 )
 def test_blocks_together_are_the_matrix(tmp_path_factory, n, chunk, size, options, threads):
     texts = ["the grain and the ships", *corpus(n, seed=n)]
-    whole, parts = TextVectorizer(threads=1, **options), TextVectorizer(threads=threads, **options)
+    whole, parts = TextVectorizer(threads=1, **options), SmallChunks(threads=threads, **options)
     X = whole.fit_transform(texts)
     folder = tmp_path_factory.mktemp("spill")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tokens, "_CHUNK", chunk)
-        blocks = list(parts.fit_blocks(iter(texts), folder, size=size))
+    parts.chunk_size = chunk
+    blocks = list(parts.fit_blocks(iter(texts), folder, size=size))
     assert list(folder.iterdir()) == []
     assert parts.vocabulary_ == whole.vocabulary_
     assert list(parts.vocabulary_) == list(whole.vocabulary_)
@@ -309,13 +303,13 @@ def test_state_is_plain_and_complete(words):
     assert again.get_state()[:2] == (options, terms)
 
 
-def test_progress_counts_texts(small_chunks):
+def test_progress_counts_texts():
     texts, calls = corpus(40), []
-    TextVectorizer().fit_transform(texts, progress=lambda done, total: calls.append((done, total)))
+    SmallChunks().fit_transform(texts, progress=lambda done, total: calls.append((done, total)))
     assert calls == sorted(calls)
     assert len(calls) > 3
     assert calls[-1] == (40, 40)
-    TextVectorizer().fit(iter(texts), progress=lambda done, total: calls.append((done, total)))
+    SmallChunks().fit(iter(texts), progress=lambda done, total: calls.append((done, total)))
     assert calls[-1] == (40, None)
 
 
@@ -353,20 +347,20 @@ def test_presets_for_few_texts_and_many():
     assert list(TextVectorizer().fit([*texts, "rare rate"]).vocabulary_) == ["bank", "rate"]
 
 
-@pytest.mark.parametrize("language", _LANGUAGES)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_languages_are_recognised(language):
     words = Counter(plain_words(ARTICLE_1[language]))
     assert detect_languages(words)[0] == language
     mixed = words + Counter(plain_words(ARTICLE_1["en"]))
     assert {language, "en"} <= set(detect_languages(mixed))
-    listed = files("topicsteer.text").joinpath("stop_words", f"{_LANGUAGES[language]}.txt").read_text("utf-8").split()
+    listed = files("topicsteer.text").joinpath("stop_words", f"{LANGUAGES[language]}.txt").read_text("utf-8").split()
     assert len(set(listed)) == len(listed)
     assert all(word == unicodedata.normalize("NFC", word).lower() for word in listed)
     assert all(plain_words(word) == [word] for word in listed)
 
 
 def test_stop_words_are_those_of_the_first_release():
-    hashes = {code: sha256(" ".join(sorted(stop_words(code))).encode()).hexdigest()[:16] for code in _LANGUAGES}
+    hashes = {code: sha256(" ".join(sorted(stop_words(code))).encode()).hexdigest()[:16] for code in LANGUAGES}
     assert hashes == {
         "en": "4feb85c848fa3abb",
         "de": "eb968af2fa156315",
@@ -494,20 +488,3 @@ def test_a_full_vocabulary_takes_in_only_what_is_as_frequent_as_its_rarest_term(
     assert list(vectorizer.vocabulary_) == ["grain", "ships", "apples", "plums"]
     vectorizer.grow(["grain"], forget_factor=0)
     assert vectorizer.idf_[0] == pytest.approx(1)
-
-
-def test_word_ids_are_freed_while_the_matrix_is_built(monkeypatch):
-    monkeypatch.setattr(tokens, "_CHUNK", 60)
-    texts = [f"ships carry grain and coal {i % 3}" for i in range(40)]
-    left, used_up = [], vectorizer_module._used_up
-
-    def spied(chunks):
-        for chunk in used_up(chunks):
-            left.append(len(chunks))
-            yield chunk
-
-    monkeypatch.setattr(vectorizer_module, "_used_up", spied)
-    X = TextVectorizer(threads=1).fit_transform(texts)
-    assert len(left) > 3
-    assert left == list(range(len(left)))[::-1]
-    assert X.shape[0] == 40

@@ -17,15 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer.analysis.design import Sample
 from topicsteer.analysis.groups import Groups
-from topicsteer.analysis.intervals import wilson
-from topicsteer.analysis.tree_shares import TreeColumns
+from topicsteer.analysis.sampling import Sample, wilson
+from topicsteer.labels.forest import Forest
 from topicsteer.labels.origin import Kind
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.types import Array
@@ -117,7 +117,7 @@ def estimate(
     groups : Groups, optional
         Groups of all documents.
     weights : array (n_documents,), optional
-        Survey weights of all documents.
+        Survey weights of all documents; needed without predictions.
     level : float, default=0.95
         Confidence level.
     tree : TreeColumns, optional
@@ -139,17 +139,16 @@ def estimate(
     >>> bool(found.low[0, 0] < truth.mean() < found.high[0, 0]), bool(found.worth[0, 0] > 2)
     (True, True)
     """
-    if tree is not None:
-        sample = replace(sample, labels=tree.labels(sample.labels))
+    tree = tree or TreeColumns(Forest((-1,) * sample.labels.shape[1]))
+    sample = replace(sample, labels=tree.labels(sample.labels))
     n, k = sample.labels.shape
-    size = len(predictions[0].every) if predictions else 0 if groups is None else len(groups.codes)
-    size = size if weights is None else len(weights)
-    v = np.ones(size) if weights is None else np.asarray(weights, dtype=np.float64)
-    codes = np.full(size, -1, dtype=np.int64) if groups is None else groups.codes
-    n_groups = 0 if groups is None else len(groups.names)
+    v = np.ones(len(predictions[0].every)) if weights is None else np.asarray(weights, dtype=np.float64)
+    groups = groups or Groups.none(len(v))
+    codes = groups.codes
+    n_groups = len(groups.names)
     F = np.zeros((len(predictions), n, k))  # (predictors, n, topics)
     for j, one in enumerate(predictions):
-        F[j] = one.labelled if tree is None else tree.predictions(one.labelled)
+        F[j] = tree.predictions(one.labelled)
     own = v[sample.rows]
     inside = np.zeros((n_groups + 1, n), dtype=np.bool_)  # groups of the labelled documents; the first is everything
     inside[0] = True
@@ -162,15 +161,16 @@ def estimate(
     drawn &= ~((sample.by_chance[:, None] & ~known).any(axis=0) & ~(drawn & (sample.labels == 0)).any(axis=0))
     fit = _Fit(sample, F, *sample.weights(own, float(v.sum()), _doubt(F, n)), own, drawn, tree)
     shares = [fit.share(inside[0], totals, 0, level, None)]
-    shares += [fit.share(inside[g], totals, g, level, shares[0].variance) for g in range(1, n_groups + 1)]
+    shares += [fit.share(inside[g], totals, g, level, shares[0][-1]) for g in range(1, n_groups + 1)]
+    share, low, high, worth, variance = map(np.stack, zip(*shares, strict=True))
     return Estimates(
-        share=np.stack([one.share for one in shares]),
-        low=np.stack([one.low for one in shares]),
-        high=np.stack([one.high for one in shares]),
+        share=share,
+        low=low,
+        high=high,
         labels=np.stack([(known & rows[:, None]).sum(axis=0) for rows in inside]),
         drawn=np.stack([(fit.drawn & rows[:, None]).sum(axis=0) for rows in inside]),
-        worth=np.stack([one.worth for one in shares]),
-        variance=np.stack([one.variance for one in shares]),
+        worth=worth,
+        variance=variance,
         slopes=fit.slopes,
         doubts=fit.doubts(totals),
     )
@@ -192,9 +192,9 @@ def _totals(
     codes: NDArray[np.int64],
     n_groups: int,
     v: Array,
-    tree: TreeColumns | None,
+    tree: TreeColumns,
 ) -> _Totals:
-    """Weighted sums of predictions over all documents, by group; the first row is the whole corpus."""
+    """Return weighted sums of predictions over all documents, by group; the first row is the whole corpus."""
     k = sample.labels.shape[1]
     weight = np.concatenate([[v.sum()], np.bincount(codes[codes >= 0], v[codes >= 0], n_groups)])
     predicted, squares = np.zeros((n_groups + 1, len(predictions), k)), np.zeros(k)
@@ -203,8 +203,7 @@ def _totals(
     for rows in slices(len(codes), ROWS):
         which = indicator(codes[rows], n_groups, others[rows])
         for j, one in enumerate(predictions):
-            block: Array = np.asarray(one.every[rows], dtype=np.float64)
-            block = block if tree is None else tree.predictions(block)
+            block = tree.predictions(np.asarray(one.every[rows], dtype=np.float64))
             predicted[:, j] += which @ block
             squares += others[rows] @ np.square(block) if j == 0 else 0
     which = indicator(codes[sample.rows], n_groups, v[sample.rows])
@@ -215,22 +214,11 @@ def _totals(
 
 
 def indicator(codes: NDArray[np.int64], n_groups: int, v: Array) -> sp.csr_array:
-    """Weights of documents (1 + n_groups, n_documents): in the whole corpus, and in their groups."""
+    """Return weights of documents (1 + n_groups, n_documents): in the whole corpus, and in their groups."""
     rows = np.flatnonzero(codes >= 0)
     numbers = np.concatenate([np.zeros(len(codes), dtype=np.int64), codes[rows] + 1])
     columns = np.concatenate([np.arange(len(codes)), rows])
     return sp.csr_array((np.concatenate([v, v[rows]]), (numbers, columns)), shape=(n_groups + 1, len(codes)))
-
-
-@dataclass(frozen=True, eq=False)
-class _Share:
-    """Shares of all topics in one group."""
-
-    share: Array
-    low: Array
-    high: Array
-    worth: Array
-    variance: Array
 
 
 class _Fit:
@@ -244,12 +232,12 @@ class _Fit:
         varying: Array,
         own: Array,
         drawn: NDArray[np.bool_],
-        tree: TreeColumns | None = None,
+        tree: TreeColumns,
     ) -> None:
         self.sample, self.F, self.own = sample, F, own
         self.y = np.nan_to_num(sample.labels)
-        self.drawn, stands = (drawn, weight[:, None]) if tree is None else _below(tree, drawn, self.y, weight)
-        drawn = self.drawn
+        drawn, stands = _below(tree, drawn, self.y, weight)
+        self.drawn = drawn
         self.weight = np.where(drawn, weight[:, None], 0.0)  # (n, topics)
         # Documents that stand for themselves, as far as they do.
         self.fixed = np.where(~np.isnan(sample.labels) & ~drawn, np.minimum(weight, own)[:, None], 0.0)
@@ -264,7 +252,7 @@ class _Fit:
         self.residual = self.y - np.einsum("jk,jnk->nk", self.slopes, F)
 
     def _slopes(self) -> Array:
-        """The weight of each predictor for each topic (predictors, topics), which makes the variance least."""
+        """Return the weight of each predictor for each topic (predictors, topics), which makes the variance least."""
         scale = (self.weight * self.spread) ** 2
         scale /= np.maximum(scale.sum(axis=0), 1e-300)
         F = self.F - (scale * self.F).sum(axis=1, keepdims=True)
@@ -285,8 +273,8 @@ class _Fit:
         group: int,
         level: float,
         typical: Array | None,
-    ) -> _Share:
-        """Shares in one group; ``typical`` is the variance of each topic in the whole corpus."""
+    ) -> tuple[Array, Array, Array, Array, Array]:
+        """Return share, low, high, worth and variance in one group; ``typical`` is the variance in the corpus."""
         here, total = inside[:, None], max(float(totals.weight[group]), 1e-12)
         known = self.fixed * here
         rest = np.maximum(total - known.sum(axis=0), 1e-12)
@@ -301,7 +289,7 @@ class _Fit:
         share = ((known * self.y).sum(axis=0) + rest * part) / total
         spread, factor, clusters = self._variance(self.residual, weight, inside)
         frequency = (weight * self.y).sum(axis=0) / np.where(some, size, 1)
-        count = np.minimum(rarer(self.drawn & here, self.y), _as_if_random(weight, frequency))
+        count = np.minimum(rarer(self.drawn & here, self.y), as_if_random(weight, frequency))
         count = np.minimum(count, np.maximum(clusters - 1, 0))  # one cluster has no variance of its own
         alone = frequency * (1 - frequency)
         ratio = np.where(alone > 0, spread * (n - 1) / np.where(alone > 0, alone, 1) / np.maximum(factor, 1e-12), 1)
@@ -318,7 +306,7 @@ class _Fit:
         low, high = (np.where(measured, end, np.nan) for end in ends)
         labels = n + (known > 0).sum(axis=0)
         worth = self._worth(share, part, effective, rest / total, labels, total)
-        return _Share(share, low, high, np.where(measured, worth, np.nan), variance)
+        return share, low, high, np.where(measured, worth, np.nan), variance
 
     def _mean(self, values: Array) -> Array:
         return np.asarray((self.weight * values).sum(axis=0) / np.maximum(self.weight.sum(axis=0), 1e-300))
@@ -340,13 +328,13 @@ class _Fit:
 
     @staticmethod
     def _worth(share: Array, part: Array, effective: Array, rest: Array, n: Array, total: float) -> Array:
-        """The number of random labels with this variance without predictions, relative to the present number."""
+        """Return the number of random labels with this variance without predictions, relative to the present number."""
         base, now = np.maximum(share * (1 - share), 1e-12), np.maximum(part * (1 - part), 1e-12)
         variance = rest**2 * now / np.maximum(effective, 1e-12)
         return np.asarray(np.where(n > 0, 1 / np.maximum(n * (variance / base + 1 / total), 1e-12), np.nan))
 
     def doubts(self, totals: _Totals) -> Array:
-        """Difference between predictions of labelled documents and of all documents, in standard errors.
+        """Return the difference between predictions of labelled documents and of all documents, in standard errors.
 
         It is smaller by one document, because sums of a few skewed values are far from normal.
         """
@@ -365,7 +353,7 @@ class _Fit:
 
 
 def _below(tree: TreeColumns, drawn: NDArray[np.bool_], y: Array, weight: Array) -> tuple[NDArray[np.bool_], Array]:
-    """Labels that count, and the weight of each, where labels end above a topic of a tree.
+    """Return labels that count, and the weight of each, where labels end above a topic of a tree.
 
     Documents that have a topic, with labels that end there, are like the documents with the same topic and deeper
     labels, not like all documents. So these stand for them. If there are none, no label counts for the column.
@@ -385,12 +373,12 @@ def _below(tree: TreeColumns, drawn: NDArray[np.bool_], y: Array, weight: Array)
 
 
 def rarer(drawn: NDArray[np.bool_], y: Array) -> NDArray[np.int64]:
-    """Number of labels of the rarer kind, yes or no, of each topic."""
+    """Return the number of labels of the rarer kind, yes or no, of each topic."""
     return np.asarray(np.minimum((drawn & (y == 1)).sum(axis=0), (drawn & (y == 0)).sum(axis=0)), dtype=np.int64)
 
 
-def _as_if_random(weight: Array, frequency: Array) -> Array:
-    """Number of labels of the rarer kind that a random draw with the same effective number of labels would hold.
+def as_if_random(weight: Array, frequency: Array) -> Array:
+    """Return number of labels of the rarer kind that a random draw with the same effective number of labels would hold.
 
     A draw by doubt finds many of them where each stands for few documents, so all others remain in doubt. The
     effective number is Kish's, (Σw)² / Σw². With equal weights this is the number of labels of the rarer kind.
@@ -400,7 +388,7 @@ def _as_if_random(weight: Array, frequency: Array) -> Array:
 
 
 def positive_solution(A: Array, b: Array) -> Array:
-    """The least squares weights of predictors from normal equations, each from 0 to 1."""
+    """Return the least squares weights of predictors from normal equations, each from 0 to 1."""
     found, kept = np.zeros(len(b)), np.flatnonzero(np.diag(A) > 1e-12)
     while kept.size:
         matrix = A[np.ix_(kept, kept)]
@@ -409,4 +397,127 @@ def positive_solution(A: Array, b: Array) -> Array:
             found[kept] = np.minimum(own, 1)
             break
         kept = np.delete(kept, own.argmin())
+    return found
+
+
+# Name of the rest of a topic.
+REST = "{}, nothing below"
+# Differences of shares below this are rounding errors.
+TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class TreeColumns:
+    """Columns of labels and predictions for a tree: one per topic, one for none of them, and one per rest.
+
+    Parameters
+    ----------
+    forest : Forest
+        The tree of the known topics.
+    """
+
+    forest: Forest
+
+    @cached_property
+    def below(self) -> dict[int, tuple[int, ...]]:
+        """The children of each topic that has any."""
+        return {k: own for k, own in enumerate(self.forest.children) if own}
+
+    @cached_property
+    def rest_of(self) -> dict[int, int]:
+        """Column of the rest of each topic with children."""
+        return {k: len(self.forest) + 1 + place for place, k in enumerate(self.below)}
+
+    @property
+    def above(self) -> tuple[int, ...]:
+        """The topic above each column; -1 without one."""
+        return (*self.forest.parents, -1, *self.below)
+
+    def labels(self, labels: Array) -> Array:
+        """Return labels (1, 0, NaN) of topics and of none, with a column per rest; unknown if a topic below is unknown.
+
+        Examples
+        --------
+        >>> tree = TreeColumns(Forest((-1, 0, 0)))
+        >>> tree.labels(np.array([[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [1, np.nan, 0, 0]]))[:, -1].tolist()
+        [0.0, 1.0, 0.0, nan]
+        """
+        rests = []
+        for k, own in self.below.items():
+            states = labels[:, list(own)]
+            lacks = (labels[:, k] == 0) | (states == 1).any(axis=1)
+            has = (labels[:, k] == 1) & (states == 0).all(axis=1)
+            rests.append(np.where(lacks, 0.0, np.where(has, 1.0, np.nan)))
+        return np.column_stack([labels, *rests])
+
+    def predictions(self, P: Array) -> Array:
+        """Predictions of topics and of none, with a column per rest: the difference between a topic and those below."""
+        rests = [np.maximum(P[:, k] - P[:, list(own)].sum(axis=1), 0) for k, own in self.below.items()]
+        return np.column_stack([P, *rests])
+
+    def excluding(self, labels: Array) -> list[int]:
+        """Return topics whose children exclude each other: no label gives a document two of them."""
+        return [k for k, own in self.below.items() if not ((labels[:, list(own)] == 1).sum(axis=1) > 1).any()]
+
+    def add_up(self, labels: Array, share: Array, low: Array, high: Array) -> None:
+        """Move shares (n_groups, n_columns) and their intervals in place, from the top of the tree to its leaves.
+
+        ``labels`` are labels of topics, one row per document.
+
+        Examples
+        --------
+        >>> tree, labels = TreeColumns(Forest((-1, 0, 0))), np.array([[1.0, 1.0, 0.0, 0.0]])
+        >>> share = np.array([[0.5, 0.3, 0.1, 0.5, 0.14]])
+        >>> tree.add_up(labels, share, share - 0.05, share + 0.05)
+        >>> share.round(3).tolist()
+        [[0.5, 0.287, 0.087, 0.5, 0.127]]
+        """
+        exclude = set(self.excluding(labels))
+        for k in self.forest.order:
+            if k not in self.below:
+                continue
+            columns = [*self.below[k], self.rest_of[k]]
+            for g in range(len(share)):
+                if k in exclude:
+                    moved = spread_out(share[g, columns], (high - low)[g, columns], share[g, k])
+                else:
+                    moved = np.minimum(share[g, columns], share[g, k])
+                    moved[-1] = max(moved[-1], share[g, k] - moved[:-1].sum())
+                by = moved - share[g, columns]
+                low[g, columns] = np.clip(low[g, columns] + by, 0, moved)
+                high[g, columns] = np.clip(high[g, columns] + by, moved, 1)
+                share[g, columns] = moved
+
+    def names(self, topics: Sequence[str]) -> list[str]:
+        """Return names of the rests."""
+        return [REST.format(topics[k]) for k in self.below]
+
+    def order(self, n_topics: int) -> NDArray[np.int64]:
+        """Order of all columns with each rest behind its topic; before, rests follow the ``n_topics`` others."""
+        place = {k: n_topics + number for number, k in enumerate(self.below)}
+        return np.array([c for k in range(n_topics) for c in ([k, place[k]] if k in place else [k])], dtype=np.int64)
+
+
+def spread_out(share: Array, width: Array, total: float) -> Array:
+    """Return shares that are at least 0 and have the given sum, each moved in proportion to the square of its width.
+
+    Shares without an interval (NaN) move first: they are plain averages.
+
+    Examples
+    --------
+    >>> spread_out(np.array([0.3, 0.2]), np.array([0.2, 0.1]), 0.45).round(2).tolist()
+    [0.26, 0.19]
+    >>> spread_out(np.array([0.3, 0.2]), np.array([0.2, np.nan]), 0.4).round(2).tolist()
+    [0.3, 0.1]
+    """
+    found = np.asarray(share, dtype=np.float64).copy()
+    measured = ~np.isnan(width)
+    for movable in [measured] if measured.all() else [~measured, measured]:
+        ease = np.where(movable, np.square(np.nan_to_num(width, nan=1.0)), 0.0)
+        if not ease.any():
+            ease = movable.astype(np.float64)
+        while ease.any() and abs(gap := total - found.sum()) > TINY:
+            moved = found + gap * ease / ease.sum()
+            ease = np.where(moved < 0, 0.0, ease)
+            found = np.maximum(moved, 0.0)
     return found

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
 
-from topicsteer.system.safe_text import visible
-from topicsteer.system.templates import render
+from topicsteer.system.templates import render, visible
 from topicsteer.system.types import Array
 
 # First character, end, and number of the term.
@@ -73,7 +72,7 @@ class Explanation:
         return {"term": [self.terms[j] for j in order]} | rows
 
     def strengths(self, topic: str, least: float = 0.0) -> tuple[tuple[int, int, float], ...]:
-        """Spans of the text with the strength of their contribution to a topic, from ``least`` to 1."""
+        """Return spans of the text with the strength of their contribution to a topic, from ``least`` to 1."""
         row = self.contributions[self.names.index(topic)]
         row = row / (row.max(initial=0.0) or 1.0)
         return tuple((start, end, float(row[j])) for start, end, j in self.spans if row[j] > least)
@@ -94,7 +93,7 @@ class Explanation:
         return [*pieces, (self.text[at:], None, 0.0)]
 
     def strongest(self, k: int, n: int = 6) -> list[int]:
-        """Numbers of the terms with the largest contributions to the k-th topic; negligible ones are omitted."""
+        """Return numbers of the terms with the largest contributions to the k-th topic; negligible ones are omitted."""
         row = self.contributions[k]
         least = min(0.0005, row.max(initial=0.0) / 100)
         return [int(j) for j in np.argsort(-row, kind="stable")[:n] if row[j] > least]
@@ -110,37 +109,35 @@ class Explanation:
         """Return the topics and the marked text for a terminal."""
         text = Text()
         for piece, k, strength in self.marked():
-            style = "" if k is None else f"{COLOURS[k % len(COLOURS)]}{' bold' if strength > 0.3 else ''}"
-            text.append(visible(piece, len(piece)), style)
+            weight = " bold" if strength > 0.3 else ""
+            text.append(visible(piece, len(piece)), "" if k is None else _colour(k) + weight)
         grid = Table.grid(padding=(0, 1))
         for k, (name, share) in enumerate(zip(self.names, self.shares, strict=True)):
             terms = [(visible(self.terms[j]), self.contributions[k, j]) for j in self.strongest(k)]
             words = ", ".join(f"{term} {part:.3f}" if part >= 0.0005 else f"{term} {part:.0e}" for term, part in terms)
-            grid.add_row(Text(f"{share:4.0%}"), Text(visible(name), COLOURS[k % len(COLOURS)]), Text(words, "dim"))
+            grid.add_row(Text(f"{share:4.0%}"), Text(visible(name), _colour(k)), Text(words, "dim"))
+        if not self.names:
+            grid.add_row(Text("No topic: the vocabulary of the model has no term of this text."))
         outer = Table.grid()
-        for part in (
-            text,
-            "",
-            grid if self.names else Text("No topic: the vocabulary of the model has no term of this text."),
-        ):
+        for part in (text, "", grid):
             outer.add_row(part)
         return outer
 
     def _repr_html_(self) -> str:
         """Return the same for a notebook; the text is shown as text."""
-        topics = [
-            (COLOURS[k % len(COLOURS)], name, share)
-            for k, (name, share) in enumerate(zip(self.names, self.shares, strict=True))
-        ]
-        pieces = [
-            ("" if k is None else f"{COLOURS[k % len(COLOURS)]}{int(40 + 140 * strength):02x}", text)
-            for text, k, strength in self.marked()
-        ]
+        topics = [(_colour(k), *pair) for k, pair in enumerate(zip(self.names, self.shares, strict=True))]
+        pieces = []
+        for text, k, strength in self.marked():
+            pieces.append(("" if k is None else f"{_colour(k)}{int(40 + 140 * strength):02x}", text))
         return render("analysis/templates/explanation.html", topics=topics, pieces=pieces)
 
 
+def _colour(topic: int) -> str:
+    return COLOURS[topic % len(COLOURS)]
+
+
 def merged(spans: Iterable[Mark], length: int) -> list[Mark]:
-    """Spans of a text without overlaps, in order.
+    """Return spans of a text without overlaps, in order.
 
     The strongest spans come first. A span counts if it covers a character that no stronger span does, and overlapping
     ones become one span: 東京 and 京都 are 東京都. So weak pairs between two words do not join them.

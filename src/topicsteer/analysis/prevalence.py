@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.analysis.columns import Column
-from topicsteer.analysis.design import Sample
-from topicsteer.analysis.estimates import ROWS, SUSPICIOUS, Estimates, Predictions, estimate, indicator
+from topicsteer.analysis.estimates import ROWS, SUSPICIOUS, Estimates, Predictions, TreeColumns, estimate, indicator
 from topicsteer.analysis.groups import DAYS, Groups
-from topicsteer.analysis.intervals import mover, z_value
-from topicsteer.analysis.tree_shares import TreeColumns
+from topicsteer.analysis.sampling import Sample, mover, z_value
+from topicsteer.analysis.table_columns import Column
+from topicsteer.labels.forest import Forest
 from topicsteer.labels.origin import Kind
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.types import Array
@@ -44,6 +43,8 @@ COLUMNS = (
 )
 
 Table = dict[str, list[Any]]
+# Arrays of a `Prevalence` with one row per group and one column per topic.
+ARRAYS = ("share", "low", "high", "plain", "worth", "labels", "drawn", "variance")
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,41 +97,33 @@ class Prevalence:
         return f"<Prevalence: {len(self.topics):,} topics of {self.documents[0]:,} documents{by}; see table()>"
 
     def take(self, columns: Sequence[int]) -> Prevalence:
-        """The shares of some topics, by their numbers."""
-        names, own = ("share", "low", "high", "plain", "worth", "labels", "drawn", "variance"), list(columns)
-        fewer: dict[str, Any] = {name: getattr(self, name)[:, own] for name in names}
-        topics = tuple(self.topics[k] for k in own)
+        """Return the shares of some topics, by their numbers."""
+        fewer: dict[str, Any] = {name: getattr(self, name)[:, columns] for name in ARRAYS}
+        topics = tuple(self.topics[k] for k in columns)
         return replace(self, topics=topics, rests=tuple(name for name in self.rests if name in topics), **fewer)
 
     def without_rests(self) -> Prevalence:
-        """The shares of topics and of none, without the rests of topics."""
+        """Return the shares of topics and of none, without the rests of topics."""
         return self.take([k for k, name in enumerate(self.topics) if name not in self.rests])
 
     def overall(self) -> Prevalence:
-        """The shares of all documents, without groups."""
-        names = ("share", "low", "high", "plain", "worth", "documents", "labels", "drawn", "variance")
-        fewer: dict[str, Any] = {name: getattr(self, name)[:1] for name in names}
+        """Return the shares of all documents, without groups."""
+        fewer: dict[str, Any] = {name: getattr(self, name)[:1] for name in (*ARRAYS, "documents")}
         notes = () if self.by is None else self.by.notes
         sentences = tuple(sentence for sentence in self.sentences if sentence not in notes)
         return replace(self, groups=self.groups[:1], by=None, sentences=sentences, **fewer)
 
     def table(self) -> Table:
-        """One row per topic and group: topic, group, share, low, high, documents, labels, plain, worth."""
+        """Return one row per topic and group: topic, group, share, low, high, documents, labels, plain, worth."""
         pairs = [(k, g) for k in range(len(self.topics)) for g in range(len(self.groups)) if self.documents[g]]
-        table: Table = {
-            "topic": [self.topics[k] for k, _ in pairs],
-            "group": [self.groups[g] for _, g in pairs],
-        }
-        for name in ("share", "low", "high"):
-            table[name] = [_number(getattr(self, name)[g, k]) for k, g in pairs]
-        table["documents"] = [int(self.documents[g]) for _, g in pairs]
-        table["labels"] = [int(self.labels[g, k]) for k, g in pairs]
-        table["plain"] = [_number(self.plain[g, k]) for k, g in pairs]
-        table["worth"] = [_number(self.worth[g, k]) for k, g in pairs]
+        table: Table = {"topic": [self.topics[k] for k, _ in pairs], "group": [self.groups[g] for _, g in pairs]}
+        for name in ("share", "low", "high", "documents", "labels", "plain", "worth"):
+            values = np.broadcast_to(getattr(self, name).T, self.share.T.shape)  # documents are the same for all topics
+            table[name] = [None if np.isnan(values[pair]) else values[pair].item() for pair in pairs]
         return table
 
     def differences(self, pairs: Sequence[tuple[str, str]] | None = None) -> Table:
-        """Differences of shares between groups, with intervals by MOVER.
+        """Return differences of shares between groups, with intervals by MOVER.
 
         Parameters
         ----------
@@ -168,7 +161,7 @@ class Prevalence:
         return [(g, largest) for g in filled if g != largest]
 
     def trend(self) -> Table:
-        """Mean change of each share per period, by a line through the shares, with intervals by MOVER.
+        """Return the mean change of each share per period, by a line through the shares, with intervals by MOVER.
 
         Periods with more labels count more. Only for groups by time.
 
@@ -193,7 +186,7 @@ class Prevalence:
         return table
 
     def needed_labels(self, precision: float) -> Table:
-        """Random labels that are still needed until each interval is at most ± this wide.
+        """Return the random labels that are still needed until each interval is at most ± this wide.
 
         Parameters
         ----------
@@ -219,7 +212,7 @@ class Prevalence:
         return table
 
     def advice(self, precision: float) -> str:
-        """One sentence on the random labels that are needed for a precision of all intervals."""
+        """Return the number of random labels that all intervals need for a given width, in one sentence."""
         table, points = self.needed_labels(precision), f"±{100 * precision:g} points"
         if not table["more"]:
             return f"{points} cannot be planned: no topic has labels that were drawn at random."
@@ -242,10 +235,6 @@ def _append(table: Table, found: tuple[Array, Array, Array], name: str = "differ
         table[column].append(cell)
 
 
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
-
-
 def prevalence(
     topics: Sequence[str],
     n_known: int,
@@ -258,7 +247,7 @@ def prevalence(
     none: bool = True,
     tree: TreeColumns | None = None,
 ) -> Prevalence:
-    """Shares of all topics.
+    """Return shares of all topics.
 
     Parameters
     ----------
@@ -283,64 +272,54 @@ def prevalence(
         The tree of the topics: shares then add up, and each topic with others below it has a rest.
     """
     v = np.ones(len(memberships)) if weights is None else np.asarray(weights, dtype=np.float64)
+    tree = tree or TreeColumns(Forest((-1,) * n_known))
     found = estimate(sample, predictions, groups, v, level, tree)
-    codes = np.full(len(v), -1, dtype=np.int64) if groups is None else groups.codes
-    n_groups = len(found.share) - 1
-    rests = [] if tree is None else tree.names(topics)
+    inside = groups or Groups.none(len(v))
+    n_groups = len(inside.names)
+    rests = tree.names(topics)
     totals, plain = np.zeros(n_groups + 1), np.zeros((n_groups + 1, len(topics) + len(rests)))
     places = [*range(n_known), *range(len(topics) - 1, plain.shape[1])]  # columns with labels
     for rows in slices(len(v), ROWS):
-        which = indicator(codes[rows], n_groups, v[rows])
+        which = indicator(inside.codes[rows], n_groups, v[rows])
         block = np.asarray(memberships[rows], dtype=np.float64)
-        plain += which @ (block if tree is None else np.hstack([block, tree.predictions(block)[:, len(topics) :]]))
+        plain += which @ tree.predictions(block)
         totals += np.asarray(which.sum(axis=1)).ravel()
     plain /= np.maximum(totals, 1e-300)[:, None]
     share = np.where(np.isnan(found.low), plain[:, places], found.share)
     low, high = found.low.copy(), found.high.copy()
-    if tree is not None:
-        tree.add_up(sample.labels, share, low, high)
-        tree.split_rests(share, low, high, plain[:, places])
-    unlabelled = [] if tree is None else sorted(tree.found)
+    tree.add_up(sample.labels, share, low, high)
 
     def widened(values: NDArray[Any], missing: Any) -> Any:
         every = np.broadcast_to(np.asarray(missing), plain.shape).astype(values.dtype)
         every[:, places] = values
         return every
 
-    def counted(values: NDArray[Any], missing: Any) -> Any:
-        every = widened(values, missing)
-        every[:, unlabelled] = missing
-        return every
-
-    counts = np.array([len(v)]) if groups is None else np.concatenate([[len(v)], groups.counts])
     result = Prevalence(
         (*topics, *rests),
-        (ALL, *(() if groups is None else groups.names)),
+        (ALL, *inside.names),
         groups,
         share=widened(share, plain),
         low=widened(low, np.nan),
         high=widened(high, np.nan),
         plain=plain,
-        worth=counted(found.worth, np.nan),
-        documents=np.asarray(counts, dtype=np.int64),
-        labels=counted(found.labels, 0),
-        drawn=counted(found.drawn, 0),
+        worth=widened(found.worth, np.nan),
+        documents=np.concatenate([[len(v)], inside.counts]),
+        labels=widened(found.labels, 0),
+        drawn=widened(found.drawn, 0),
         variance=widened(found.variance, 1.0),
         level=level,
         rests=tuple(rests),
     )
     result = replace(result, sentences=tuple(_sentences(result, sample, found, n_known, tree)))
-    kept = range(len(result.topics)) if tree is None else tree.order(len(topics)).tolist()
-    return result.take([k for k in kept if none or k != len(topics) - 1])
+    kept = [k for k in tree.order(len(topics)).tolist() if none or k != len(topics) - 1]
+    return result.take(kept)
 
 
 # --- sentences ---
 
 
-def _sentences(
-    result: Prevalence, sample: Sample, found: Estimates, n_known: int, tree: TreeColumns | None
-) -> list[str]:
-    """Assumptions and warnings."""
+def _sentences(result: Prevalence, sample: Sample, found: Estimates, n_known: int, tree: TreeColumns) -> list[str]:
+    """Return assumptions and warnings."""
     lines = [_assumption(sample)]
     names = [*result.topics[:n_known], NONE]
     if sample.by_chance.any():
@@ -352,24 +331,23 @@ def _sentences(
                 f"{WARNING} the labelled documents do not look like the others. By the predictions, they have {listed}."
                 " The shares are probably wrong. Draw documents with suggest --for prevalence, and label them."
             )
-    named = np.array([tree is None or k not in tree.found for k in range(n_known)], dtype=np.bool_)
-    unknown = [names[k] for k in np.flatnonzero(named & (found.drawn[0, :n_known] == 0)) if sample.by_chance.any()]
+    unknown = [names[k] for k in np.flatnonzero(found.drawn[0, :n_known] == 0) if sample.by_chance.any()]
     if unknown:
         lines.append(f"No interval for {_listed(unknown)}: no label drawn by chance decides whether a document has it.")
-    partly = named & np.isnan(sample.labels[:, :n_known]).any(axis=0) & (found.drawn[0, :n_known] > 0)
-    lower = np.zeros(n_known, dtype=np.bool_) if tree is None else np.array(tree.forest.parents) >= 0
+    partly = np.isnan(sample.labels[:, :n_known]).any(axis=0) & (found.drawn[0, :n_known] > 0)
+    lower = np.array(tree.forest.parents) >= 0
     for which, others in ((partly & ~lower, "the others"), (partly & lower, "the others with the same topic above")):
         if which.any():
             lines.append(
                 f"Labels are incomplete for {_listed([names[k] for k in np.flatnonzero(which)])}: documents with "
                 f"unknown labels are assumed to be like {others}."
             )
-    if tree is not None and (several := set(tree.below) - set(tree.excluding(sample.labels))):
+    if several := set(tree.below) - set(tree.excluding(sample.labels)):
         lines.append(
             f"Documents may have several topics below {_listed([names[k] for k in sorted(several)])}: the shares below "
             "then add up to more."
         )
-    if len(result.topics) - len(result.rests) > named.sum() + 1:
+    if len(result.topics) - len(result.rests) > n_known + 1:
         lines.append("Free topics have no labels: their shares are plain averages without an interval.")
     drawn = found.drawn.max(axis=1, initial=0)
     few = [
@@ -379,11 +357,11 @@ def _sentences(
     ]
     if few:
         lines.append(f"Groups with few labels drawn by chance have wide intervals: {_listed(few)}.")
-    return lines + list(() if result.by is None else result.by.notes)
+    return [*lines, *(result.by.notes if result.by else ())]
 
 
 def _assumption(sample: Sample) -> str:
-    """The assumption about the origin of the labels."""
+    """Return the assumption about the origin of the labels."""
     kind = sample.origin.kind
     n = {name: int((kind == name).sum()) for name in Kind}
     if not len(kind):
@@ -395,17 +373,16 @@ def _assumption(sample: Sample) -> str:
         )
     if not sample.by_chance.any():
         return "No label was drawn by chance, so there are no intervals: label some documents at random."
-    parts = [f"{n[Kind.RANDOM]:,} drawn at random", f"{n[Kind.DOUBT]:,} drawn by doubt with known probability"]
+    how = {Kind.RANDOM: "drawn at random", Kind.DOUBT: "drawn by doubt with known probability"}
+    parts = [f"{n[kind]:,} {text}" for kind, text in how.items() if n[kind]]
     alone = n[Kind.SUGGESTED] + n[Kind.UNKNOWN]
-    text = (
-        f"Labels: {' and '.join(p for p, count in zip(parts, (n[Kind.RANDOM], n[Kind.DOUBT]), strict=True) if count)}"
-    )
+    text = f"Labels: {' and '.join(parts)}"
     if alone:
         text += f"; {alone:,} others were chosen in another way and stand for themselves alone"
     return f"{text}."
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Names in a sentence, not too many of them."""
+    """Return names in a sentence, not too many of them."""
     more = len(names) - NAMED
     return ", ".join(names[:NAMED]) + (f" and {more:,} more" if more > 0 else "")

@@ -1,7 +1,7 @@
 """The fitted topics as a frozen record, the source of tables, plots and reports."""
 
 import tempfile
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from topicsteer.analysis.columns import Column
-from topicsteer.labels.forest import Forest
+from topicsteer.analysis.table_columns import Column, missing
+from topicsteer.guidance.outside import FEW_LABELS
+from topicsteer.labels.forest import FLAT, Forest
 from topicsteer.labels.forms import near_miss
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.files import reserve
 from topicsteer.system.types import Array
-from topicsteer.system.values import NONE
+from topicsteer.system.values import ALL, NONE
 
 # Number of top documents per topic that are ranked in advance.
 LEADERS = 50
@@ -56,13 +57,11 @@ class Topics:
         Number of documents labelled with each known topic.
     memberships : array (n_documents, columns), optional
         Probability of known topics, then of free topics and of no known topic in an open world. Default: none.
-    outsiders : int
-        Number of documents that are marked as having none of the known topics.
+    outsiders : array of bool (n_documents,), optional
+        Documents that are marked as having none of the known topics.
     forest : Forest, optional
         The tree of the known topics. The column of a topic with others below it is its rest. Its terms come from
         its whole branch.
-    found : tuple of int
-        Free topics inside known ones, which are numbered like known topics.
 
     Examples
     --------
@@ -85,9 +84,11 @@ class Topics:
     ids: Sequence[Hashable]
     labelled: NDArray[np.int64]
     memberships: Array | None = None
-    outsiders: int = 0
-    forest: Forest | None = None
-    found: tuple[int, ...] = ()
+    outsiders: NDArray[np.bool_] | None = None
+    forest: Forest = FLAT
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "forest", self.forest.sized(self.n_known))
 
     def __len__(self) -> int:
         return len(self.names)
@@ -119,49 +120,43 @@ class Topics:
 
     @cached_property
     def share(self) -> Array:
-        """Share of the documents that have each topic; see :meth:`share_among`."""
-        return self.share_among(slice(None))
-
-    def share_among(self, rows: slice | NDArray[np.bool_]) -> Array:
-        """Share of some documents that have each topic: the mean of its memberships.
+        """Share of the documents that have each topic: the mean of its memberships.
 
         Free topics without memberships have the mean of their proportions.
         """
-        parts = self.proportions[rows]
+        parts = self.proportions
         if not len(parts):
             return np.zeros(len(self))
         means = np.asarray(parts.mean(axis=0, dtype=np.float64))
         if self.memberships is not None:
             found = len(self) if self.memberships.shape[1] > len(self) else self.n_known
-            means[:found] = self.memberships[rows, :found].mean(axis=0, dtype=np.float64)
+            means[:found] = self.memberships[:, :found].mean(axis=0, dtype=np.float64)
         return means
 
     @cached_property
     def rest_share(self) -> Array:
         """Share of the documents that have each known topic and none below it; the share itself without a tree."""
-        if self.forest is None or self.memberships is None or not len(self.W):
+        if self.forest.flat or self.memberships is None or not len(self.W):
             return self.share[: self.n_known]
         total = np.zeros(self.n_known)
         for part in slices(len(self.W), ROWS):
             total += self.forest.rest(self.memberships[part, : self.n_known]).sum(axis=0, dtype=np.float64)
         return np.asarray(total / len(self.W))
 
-    def all_memberships(self, outsiders: NDArray[np.bool_]) -> Array:
-        """Memberships in all topics, and last the probability of no known topic.
-
-        In a closed world only ``outsiders``, documents that are marked so, have none of them.
-        """
-        return all_memberships(
-            self.proportions if self.memberships is None else self.memberships,
-            self.proportions,
-            self.n_known,
-            outsiders,
-        )
+    def all_memberships(self) -> Array:
+        """Memberships in all topics; the last column is P(none), in a closed world 1 for ``outsiders``."""
+        found = self.proportions if self.memberships is None else self.memberships
+        return all_memberships(found, self.proportions, self.n_known, self.outsiders)
 
     @property
     def open(self) -> bool:
         """Whether documents may have none of the known topics."""
         return self.memberships is not None and self.memberships.shape[1] > self.n_known
+
+    @property
+    def n_outsiders(self) -> int:
+        """Number of documents that are marked as having none of the known topics."""
+        return 0 if self.outsiders is None else int(self.outsiders.sum())
 
     @cached_property
     def none_share(self) -> float:
@@ -173,7 +168,7 @@ class Topics:
     @cached_property
     def branch_terms(self) -> Array:
         """Weight of each term in each topic with all topics below it; H without a tree."""
-        if self.forest is None:
+        if self.forest.flat:
             return self.H
         amounts, found = np.asarray(self.W.sum(axis=0, dtype=np.float64)), self.H.copy()
         for k, below in enumerate(self.forest.children):
@@ -260,7 +255,7 @@ class Topics:
 
         ``found`` has the topics of each document with all topics above them.
         """
-        if self.forest is None:
+        if self.forest.flat:
             return {}
         level = dict(zip(self.names, self.forest.depth, strict=False))
         return {
@@ -275,18 +270,24 @@ class Topics:
         of an open world ends with a row for documents that have none of the known topics.
         """
         table: dict[str, list[Any]] = {"topic": list(self.names)}
-        if self.forest is not None:
+        if not self.forest.flat:
             above = [*self.forest.parents, *[-1] * (len(self) - self.n_known)]
             table["level"] = [1 if k >= self.n_known else 1 + self.forest.depth[k] for k in range(len(self))]
             table["parent"] = ["" if parent < 0 else self.names[parent] for parent in above]
         table |= {
-            "kind": ["known" if self.known(k) and k not in self.found else "free" for k in range(len(self))],
+            "kind": ["known" if self.known(k) else "free" for k in range(len(self))],
             "labelled": [int(self.labelled[k]) if self.known(k) else 0 for k in range(len(self))],
             "share": [float(s) for s in self.share],
             "terms": [", ".join(self.top_terms(k, n_terms)) for k in range(len(self))],
         }
         if none and self.open:
-            none_row = {"topic": NONE, "level": 1, "kind": "none", "labelled": self.outsiders, "share": self.none_share}
+            none_row = {
+                "topic": NONE,
+                "level": 1,
+                "kind": "none",
+                "labelled": self.n_outsiders,
+                "share": self.none_share,
+            }
             for name, column in table.items():
                 column.append(none_row.get(name, ""))
         return table
@@ -304,8 +305,10 @@ def proportions(W: Array, H: Array) -> Array:
     return out
 
 
-def all_memberships(found: Array, proportions: Array, n_known: int, outsiders: NDArray[np.bool_]) -> Array:
-    """Memberships in all topics, and last the probability of no known topic.
+def all_memberships(
+    found: Array, proportions: Array, n_known: int, outsiders: NDArray[np.bool_] | None = None
+) -> Array:
+    """Memberships in all topics; the last column is P(none).
 
     Parameters
     ----------
@@ -315,17 +318,22 @@ def all_memberships(found: Array, proportions: Array, n_known: int, outsiders: N
         Memberships in free topics that ``found`` does not contain.
     n_known : int
         Number of known topics.
-    outsiders : array of bool (n_documents,)
-        Documents without a known topic in a closed world.
+    outsiders : array of bool (n_documents,), optional
+        Documents without a known topic in a closed world. Default: none.
     """
     n_topics = proportions.shape[1]
     if found.shape[1] == n_topics + 1:
         return found
     out = _empty_like(found, found.dtype, (len(found), n_topics + 1))
+    none: NDArray[Any] = np.zeros(len(found), dtype=np.bool_)
+    if found.shape[1] == n_known + 1:
+        none = found[:, -1]
+    elif outsiders is not None:
+        none = outsiders
     for part in slices(len(found), ROWS):
         out[part, :n_known] = found[part, :n_known]
         out[part, n_known:-1] = proportions[part, n_known:]
-        out[part, -1] = found[part, -1] if found.shape[1] == n_known + 1 else outsiders[part]
+        out[part, -1] = none[part]
     return out
 
 
@@ -380,3 +388,67 @@ def name_free_topics(ranked_terms: Sequence[Sequence[str]], taken: Sequence[str]
         candidates.append(f"{candidates[0]} ({k + 1})")
         names.append(next(name for name in candidates if name not in names and name not in taken))
     return names
+
+
+# How to declare it, in Python and on the command line; the workbench has a setting instead.
+DECLARE_OPEN = 'set world="open" (--world open)'
+
+
+def believed(topics: Topics, is_open: bool, declared: object) -> str:
+    """Return the belief in one sentence.
+
+    Parameters
+    ----------
+    topics : Topics
+        The fitted topics.
+    is_open : bool
+        Whether the model believes that documents may have none of the known topics.
+    declared : str or None
+        The world that the user declared.
+    """
+    known, free = topics.n_known, len(topics) - topics.n_known
+    if not known:
+        return "There are no known topics."
+    yours = f"your {known:,} topics" if known > 1 else "your topic"
+    lack = f"have none of {yours}" if known > 1 else "do not have your topic"
+    if is_open:
+        described = {0: "no free topic describes them", 1: "1 free topic describes them"}
+        many = described.get(free, f"{free:,} free topics describe them")
+        return f"About {topics.none_share:.0%} of the documents {lack}; {many}."
+    if declared == "closed":
+        return f"Every document has one of {yours}, as declared."
+    counts = topics.labelled[topics.labelled > 0]
+    if not counts.size:
+        return (
+            f"Without labels it is unknown how many documents {lack}. If you know that some do, {DECLARE_OPEN}. "
+            'Or label a few documents of each topic, and some as "none of these".'
+        )
+    if np.median(counts) < FEW_LABELS:
+        return (
+            f"Labels are too few to decide whether some documents {lack}, so each counts as having one. "
+            f'If some do, {DECLARE_OPEN}, or mark a few of them as "none of these".'
+        )
+    overlap = ""
+    if topics.open and free:
+        wanted = (
+            f"{free:,} free topics that you asked for overlap" if free > 1 else "free topic that you asked for overlaps"
+        )
+        overlap = f" The {wanted} with them."
+    return f"Every document seems to have one of {yours}.{overlap}"
+
+
+def corrected(shares: Mapping[str, Sequence[Any]]) -> tuple[float, str] | None:
+    """The share of documents with none of the known topics in a table of shares, and a sentence to follow the belief.
+
+    None if the labels do not give it an interval.
+
+    Examples
+    --------
+    >>> corrected({"topic": ["(none)"], "group": ["(all)"], "share": [0.12], "low": [0.1], "high": [0.15]})
+    (0.12, 'Corrected by the labels, their share is 12% (10% to 15%).')
+    """
+    names = ("topic", "group", "share", "low", "high")
+    for topic, group, share, low, high in zip(*(shares.get(name, ()) for name in names), strict=True):
+        if (topic, group) == (NONE, ALL) and not missing(low):
+            return share, f"Corrected by the labels, their share is {share:.0%} ({low:.0%} to {high:.0%})."
+    return None

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from topicsteer.backends.block_folder import BlockFolder, as_blocks, in_blocks, write_blocks
 from topicsteer.backends.dask import ClusterBlocks, is_distributed, shared_folder
-from topicsteer.backends.memory import MemoryRows
+from topicsteer.backends.in_memory import MemoryRows
 from topicsteer.backends.weight_folder import StoredWeights
 from topicsteer.nmf.blocks import Penalties
 from topicsteer.nmf.checks import check_penalties
@@ -39,12 +39,12 @@ def as_rows(X: object) -> Rows:
 
 
 def on_disk(rows: Rows, path: Path) -> Rows:
-    """The rows as blocks on disk; rows in memory are written to the folder ``path``."""
+    """Return the rows as blocks on disk; rows in memory are written to the folder ``path``."""
     return rows if rows.matrix is None else write_blocks(path, in_blocks(rows.matrix))
 
 
 def on_cluster(rows: Rows, client: object) -> Rows:
-    """Rows on disk, to be read by the workers of a cluster; all workers must have access to the folder."""
+    """Return rows on disk, to be read by the workers of a cluster; all workers must have access to the folder."""
     if not isinstance(rows, BlockFolder):
         raise TypeError("a cluster needs rows on disk.")
     shared_folder(client, rows.path)
@@ -52,12 +52,12 @@ def on_cluster(rows: Rows, client: object) -> Rows:
 
 
 def stored_rows(X: object, folder: str | os.PathLike[str] | None) -> tuple[Rows, Scratch] | None:
-    """Rows on disk or on a cluster, checked, with their scratch folder; None if X is a matrix in memory."""
+    """Return rows on disk or on a cluster, checked, with their scratch folder; None if X is a matrix in memory."""
     if is_distributed(X):
         return as_rows(X), Scratch(folder).claim()
     blocks = as_blocks(X)
     if blocks is None:
-        if folder is not None and not isinstance(X, MemoryRows):
+        if folder is not None:
             raise ValueError("folder is only for blocks on disk, to store their weights; X is a matrix in memory.")
         return None
     scratch = Scratch(folder).claim()
@@ -66,13 +66,8 @@ def stored_rows(X: object, folder: str | os.PathLike[str] | None) -> tuple[Rows,
     return rows, scratch
 
 
-def matrix_of(X: object) -> object:
-    """The matrix of rows in memory; anything else is returned unchanged."""
-    return X.matrix if isinstance(X, MemoryRows) else X
-
-
 def block_penalties(penalties: object, rows: Rows, d: int) -> Callable[[int], Penalties] | None:
-    """A function from the number of a block to its penalties, from a whole matrix or the same blocks on disk."""
+    """Return a function from the number of a block to its penalties, from a whole matrix or the same blocks on disk."""
     if penalties is None:
         return None
     if isinstance(penalties, BlockFolder):
@@ -87,7 +82,7 @@ def block_penalties(penalties: object, rows: Rows, d: int) -> Callable[[int], Pe
 def with_penalties(
     blocks: Iterable[sp.csr_array], penalties: object, d: int
 ) -> Iterator[tuple[sp.csr_array, sp.csr_array | None]]:
-    """Blocks of rows, each with the penalties of its rows."""
+    """Yield blocks of rows, each with the penalties of its rows."""
     if penalties is None:
         yield from ((block, None) for block in blocks)
         return
@@ -105,5 +100,5 @@ def with_penalties(
 
 
 def mapped(values: Array | StoredWeights, path: Path) -> Array:
-    """Stored weights as a memory-mapped array in the file ``path``; an array is returned unchanged."""
+    """Return stored weights as a memory-mapped array in the file ``path``; an array is returned unchanged."""
     return values.mapped(path) if isinstance(values, StoredWeights) else values

@@ -13,7 +13,7 @@ import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -21,16 +21,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from topicsteer.backends.disk import DiskBackend
 from topicsteer.backends.weight_folder import BlockError as BlockError
 from topicsteer.backends.weight_folder import StoredWeights, WeightFolder
 from topicsteer.backends.weight_folder import writing as writing
-from topicsteer.nmf.blocks import canonical, mix_rows, slices
-from topicsteer.nmf.protocols import Problem
-from topicsteer.nmf.scale import Scale
+from topicsteer.nmf.blocks import Block, RowConstraints, Sums, canonical, check_scale, mix_rows, slices, tree_sum
+from topicsteer.nmf.protocols import FitBackend, Problem
+from topicsteer.nmf.rules import Step
 from topicsteer.system.arrays import load_array
 from topicsteer.system.files import PART, Scratch, write_text
 from topicsteer.system.sparse import checked_csr
+from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
 
 T = TypeVar("T")
@@ -124,7 +124,7 @@ class DenseFile:
         self.weights.write(number, 1, np.concatenate([none, *arrays]))
 
     def close(self) -> Array:
-        """All rows as one memory-mapped array; the files of the blocks are removed."""
+        """Return all rows as one memory-mapped array; the files of the blocks are removed."""
         found = StoredWeights(self.weights, 1).mapped(self.path)
         self.weights.keep_only(set())
         return found
@@ -153,15 +153,15 @@ class StoredRows(ABC):
 
     @abstractmethod
     def _take(self, wanted: list[tuple[int, NDArray[np.int64]]]) -> list[sp.csr_array]:
-        """Rows of some blocks, from pairs of a block's number and row numbers within it."""
+        """Return rows of some blocks, from pairs of a block's number and row numbers within it."""
 
     def dense_store(self, folder: Path | None, name: str, width: int, dtype: DTypeLike) -> DenseFile:
-        """A store in ``folder/name.npy``."""
+        """Return a store in ``folder/name.npy``."""
         folder = _required(folder, name)
         return DenseFile(WeightFolder.make(folder / name, self.starts, width, dtype), folder / f"{name}.npy")
 
     def sparse_store(self, folder: Path | None, name: str, width: int, dtype: DTypeLike) -> BlockWriter:
-        """A store in the folder ``folder/name``."""
+        """Return a store in the folder ``folder/name``."""
         return BlockWriter(_required(folder, name) / name, width, dtype)
 
 
@@ -234,7 +234,7 @@ class BlockFolder(StoredRows):
         return [self[number][rows] for number, rows in wanted]
 
     def combine(self, weights: sp.sparray) -> NDArray[np.float64]:
-        """Weighted sums of rows: ``weights`` (k, n_rows) times the matrix."""
+        """Return weighted sums of rows: ``weights`` (k, n_rows) times the matrix."""
         return mix_rows(weights, zip(self.starts[:-1], self, strict=True), self.shape[1])
 
     def each(self, function: Callable[[sp.csr_array, G], T], given: Sequence[G]) -> Iterator[T]:
@@ -242,17 +242,15 @@ class BlockFolder(StoredRows):
         return (function(block, one) for block, one in zip(self, given, strict=True))
 
     def backend(self, problem: Problem, scratch: Scratch | None) -> DiskBackend:
-        """A backend that updates the blocks with threads of this process; W is written to ``scratch``."""
+        """Return a backend that updates the blocks with threads of this process; W is written to ``scratch``."""
         return DiskBackend(self.__getitem__, problem, scratch or Scratch())
 
-    def check(self, number: int | None = None) -> None:
-        """Raise an error for invalid entries in block ``number``, or in any block."""
-        largest = [self._check(one) for one in (range(len(self)) if number is None else [number])]
-        if number is None:
-            Scale.of(max(largest, default=0)).refuse("blocks are factorised as they are")
+    def check(self) -> None:
+        """Raise an error for invalid entries in any block."""
+        check_scale(max(map(self.check_block, range(len(self))), default=0))
 
-    def _check(self, number: int) -> float:
-        """Raise an error for invalid entries, and return the largest entry."""
+    def check_block(self, number: int) -> float:
+        """Raise an error for invalid entries in one block, and return the largest entry."""
         X = self[number]
         where = f"block {number} of {self.path}"
         if X.indptr[0] != 0 or X.indptr[-1] != X.nnz or (np.diff(X.indptr) < 0).any():
@@ -293,7 +291,7 @@ def write_blocks(path: str | os.PathLike[str], blocks: Iterable[sp.sparray]) -> 
 
 
 def in_blocks(X: sp.csr_array, rows: int = 1 << 14) -> Iterator[sp.csr_array]:
-    """A matrix in blocks of at most ``rows`` rows."""
+    """Yield a matrix in blocks of at most ``rows`` rows."""
     return (X[chosen] for chosen in slices(X.shape[0], rows))
 
 
@@ -307,6 +305,81 @@ def _dtypes(dtype: DTypeLike) -> tuple[np.dtype[np.generic], ...]:
 
 
 def _is_block_file(name: str) -> bool:
-    """Whether a :class:`BlockWriter` wrote this file, which may be unfinished; ".tmp" is the suffix of 0.1.0."""
+    """Return whether a :class:`BlockWriter` wrote this file, which may be unfinished."""
     unfinished = name.startswith(f".{INDEX}.") and name.endswith(PART)
-    return name.removesuffix(".tmp") == INDEX or unfinished or (name.endswith(".npy") and name[:5].isdigit())
+    return name == INDEX or unfinished or (name.endswith(".npy") and name[:5].isdigit())
+
+
+def update_stored_block(
+    update: Callable[[Block], Sums],
+    X: sp.csr_array,
+    constraints: RowConstraints,
+    weights: WeightFolder,
+    number: int,
+    version: int,
+) -> Sums:
+    """Update the W of a block from one version to the next. Nothing else changes, so the call can be repeated."""
+    block = Block.of(X, weights.read(number, version), constraints)
+    sums = update(block)
+    weights.write(number, version + 1, block.W)
+    return sums
+
+
+class StoredBackend(FitBackend):
+    """Base class of backends with W on disk, in versions.
+
+    Parameters
+    ----------
+    problem : Problem
+    scratch : Scratch
+        Folder for W; the weights of an earlier fit are removed.
+    """
+
+    def __init__(self, problem: Problem, scratch: Scratch) -> None:
+        rows = problem.rows
+        self.constraints, self.scratch = problem.constraints, scratch
+        self.folder = WeightFolder.make(scratch.path / "weights", rows.starts, problem.n_topics, rows.dtype)
+        self.folder.keep_only(set())
+        self.version = 0
+        if problem.first is not None:
+            for number in range(len(rows.starts) - 1):
+                self.folder.write(number, 0, problem.starting_weights(number))
+
+    def weights(self) -> StoredWeights:
+        """As in `topicsteer.nmf.protocols.FitBackend`."""
+        return StoredWeights(self.folder, self.version, self.scratch)
+
+    def finish_pass(self) -> None:
+        """Make the new version of W the current one, and remove all versions before the last one."""
+        self.version += 1
+        self.folder.keep_only({self.version - 1, self.version})
+
+
+class DiskBackend(StoredBackend):
+    """A backend (see `topicsteer.nmf.protocols.Backend`) for blocks of a folder, updated by threads of this process."""
+
+    def __init__(self, rows: Callable[[int], sp.csr_array], problem: Problem, scratch: Scratch) -> None:
+        super().__init__(problem, scratch)
+        self.rows, self.numbers = rows, range(len(problem.rows.starts) - 1)
+
+    def total(self, update: Callable[..., Sums], step: Step, run: OrderedMap) -> Sums:
+        """As in `topicsteer.nmf.protocols.Backend`."""
+        update = partial(update, step=step)
+
+        def one(number: int) -> Sums:
+            constraints = self.constraints(number)
+            return update_stored_block(update, self.rows(number), constraints, self.folder, number, self.version)
+
+        total = tree_sum(run(one, self.numbers), Sums.__iadd__)
+        self.finish_pass()
+        return total
+
+    def map(self, function: Callable[[Block], T], run: OrderedMap) -> list[T]:
+        """As in `topicsteer.nmf.protocols.Backend`."""
+
+        def one(number: int) -> T:
+            return function(
+                Block.of(self.rows(number), self.folder.read(number, self.version), self.constraints(number))
+            )
+
+        return list(run(one, self.numbers))

@@ -24,18 +24,26 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer.backends.block_folder import BlockError, BlockFolder, StoredRows
-from topicsteer.backends.checkpoint import CheckpointedBackend, read_constraints, write_constraints
-from topicsteer.backends.disk import update_stored_block
-from topicsteer.backends.weight_folder import WeightFolder
-from topicsteer.nmf.blocks import Block, Sums, canonical, mix_rows, slices, tree_sum
+from topicsteer.backends.block_folder import BlockError, BlockFolder, StoredBackend, StoredRows, update_stored_block
+from topicsteer.backends.weight_folder import WeightFolder, writing
+from topicsteer.nmf.blocks import (
+    Block,
+    Penalties,
+    RowConstraints,
+    Sums,
+    canonical,
+    check_scale,
+    mix_rows,
+    slices,
+    tree_sum,
+)
 from topicsteer.nmf.protocols import Problem
 from topicsteer.nmf.rules import Step
-from topicsteer.nmf.scale import Scale
+from topicsteer.system.arrays import load_array
+from topicsteer.system.failures import warn_user
 from topicsteer.system.files import Scratch
 from topicsteer.system.sparse import checked_csr
 from topicsteer.system.threads import OrderedMap, interrupted
-from topicsteer.system.warn import warn_user
 
 T = TypeVar("T")
 G = TypeVar("G")
@@ -43,14 +51,16 @@ G = TypeVar("G")
 PATIENCE, LIMIT = 5.0, 600.0
 # Seconds between two looks at a cluster that has not answered.
 POLL = 1.0
+# File with the constraints of the documents of a block, which workers on other machines read.
+CONSTRAINTS = "known-{:05d}.rows"
 
 
 class NoWorkers(ConnectionError):
     """A cluster that has had no workers for too long, or whose scheduler is gone."""
 
 
-def gather(client: Any, futures: Sequence[Any]) -> list[Any]:
-    """The results of futures, in order. Without any worker it warns, waits for new ones, and gives up in the end.
+def gather(client: Any, futures: Sequence[Any], *, patience: float = PATIENCE, limit: float = LIMIT) -> list[Any]:
+    """Return the results of futures, in order. Without any worker: warn, wait for new ones, and give up in the end.
 
     Dask would wait for ever, and a Ctrl-C that waits for the end of an iteration would wait as long.
     """
@@ -63,19 +73,19 @@ def gather(client: Any, futures: Sequence[Any]) -> list[Any]:
         except concurrent.futures.TimeoutError:
             pass
         except (concurrent.futures.CancelledError, asyncio.CancelledError) as error:
-            raise NoWorkers("the connection to the scheduler is lost: start the fit again, it resumes.") from error
+            raise NoWorkers("the connection to the scheduler is lost: start the fit again.") from error
         now = time.monotonic()
         alone = None if _has_workers(client) else alone or now
-        if alone is None or now - alone < PATIENCE:
+        if alone is None or now - alone < patience:
             continue
-        if interrupted() or now - alone > LIMIT:
+        if interrupted() or now - alone > limit:
             handle.cancel()
             if interrupted():
                 raise KeyboardInterrupt
-            raise NoWorkers(f"the cluster has had no workers for {LIMIT:g} s: start workers, then start the fit again.")
+            raise NoWorkers(f"the cluster has had no workers for {limit:g} s: start workers, then start the fit again.")
         if not warned:
             warned = True
-            warn_user(_no_workers(client, f"gives up after {LIMIT:g} s"))
+            warn_user(_no_workers(client, f"gives up after {limit:g} s"))
 
 
 def _has_workers(client: Any) -> bool:
@@ -126,11 +136,11 @@ class ClusterBlocks(StoredRows):
                 X = X.rechunk({1: -1}).to_delayed().ravel().tolist()
             futures = self.client.compute([block for block in X if hasattr(block, "__dask_graph__")]) or list(X)
             self.blocks = [
-                self.submit(f"block-{number}", _check_block, future, number) for number, future in enumerate(futures)
+                self.submit(f"block-{number}", check_block, future, number) for number, future in enumerate(futures)
             ]
         described = gather(self.client, [self.submit("describe", _describe, block) for block in self.blocks])
         terms, dtypes, sizes, largest = zip(*described, strict=True)
-        Scale.of(max(largest)).refuse("blocks are factorised as they are")
+        check_scale(max(largest))
         if len(set(terms)) != 1:
             raise BlockError(f"the blocks have different numbers of columns: {sorted(set(terms))}.")
         self.sizes: NDArray[np.int32] = np.concatenate(sizes)
@@ -145,7 +155,7 @@ class ClusterBlocks(StoredRows):
         return self._gather("take", operator.getitem, ((self.blocks[number], rows) for number, rows in wanted))
 
     def combine(self, weights: sp.sparray) -> NDArray[np.float64]:
-        """Weighted sums of rows: ``weights`` (k, n_rows) times the matrix; the workers add them up."""
+        """Return weighted sums of rows: ``weights`` (k, n_rows) times the matrix; the workers add them up."""
         weights = sp.csc_array(weights, dtype=np.float64)
         products = [
             self.submit("mix", _apply, _mix, block, weights[:, a:b])
@@ -161,11 +171,11 @@ class ClusterBlocks(StoredRows):
         return self._gather("each", self.broadcast(function), zip(self.blocks, given, strict=True))
 
     def backend(self, problem: Problem, scratch: Scratch | None) -> DaskBackend:
-        """A backend that updates the blocks on the workers; all of them must have access to ``scratch``."""
+        """Return a backend that updates the blocks on the workers; all of them must have access to ``scratch``."""
         return DaskBackend(self, problem, scratch or Scratch())
 
     def tasks(self) -> tuple[list[slice], list[dict[str, Any]]]:
-        """The blocks of each task, and the arguments of ``submit`` that place the task.
+        """Return the blocks of each task, and the arguments of ``submit`` that place the task.
 
         Neighbouring blocks of a folder prefer the same worker, so that most sums need not travel; idle workers may take
         tasks from others. For other blocks, Dask itself prefers the worker that holds the block.
@@ -204,7 +214,7 @@ class ClusterBlocks(StoredRows):
         return self.client.submit(function, *arguments, key=f"topics-{name}-{uuid.uuid4().hex}", **placement)
 
 
-class DaskBackend(CheckpointedBackend):
+class DaskBackend(StoredBackend):
     """A backend (see `topicsteer.nmf.protocols.Backend`) for blocks that the workers of a cluster update."""
 
     def __init__(self, X: ClusterBlocks, problem: Problem, scratch: Scratch) -> None:
@@ -235,6 +245,27 @@ class DaskBackend(CheckpointedBackend):
         return gather(self.X.client, results)
 
 
+def write_constraints(weights: WeightFolder, number: int, constraints: RowConstraints) -> None:
+    """Write the constraints of a block to a file in the folder of its weights."""
+    path = weights.path / CONSTRAINTS.format(number)
+    low, high = constraints.penalties.indptr[0], constraints.penalties.indptr[-1]
+    penalties = (
+        constraints.penalties.indptr - low,
+        constraints.penalties.topics[low:high],
+        constraints.penalties.values[low:high],
+    )
+    with writing(path.parent, f"write {path.name}"), open(path, "wb") as file:
+        for array in (constraints.weight, constraints.pattern, *penalties):
+            np.save(file, array)
+
+
+def read_constraints(weights: WeightFolder, number: int) -> RowConstraints:
+    """Read the file of :func:`write_constraints`."""
+    with open(weights.path / CONSTRAINTS.format(number), "rb") as file:
+        weight, pattern, *penalties = (load_array(file) for _ in range(5))
+    return RowConstraints(weight, pattern, Penalties(*penalties))
+
+
 def shared_folder(client: Any, path: Path) -> None:
     """Raise an error if a worker has no access to a folder. If there is no worker yet, warn and wait for one."""
     if not client.scheduler_info()["workers"]:
@@ -257,7 +288,7 @@ def shared_folder(client: Any, path: Path) -> None:
 
 
 def client_of(source: object) -> Any:
-    """The client of the cluster if ``source`` is a Dask collection; None for anything else."""
+    """Return the client of the cluster if ``source`` is a Dask collection; None for anything else."""
     return _client() if hasattr(source, "dask") else None
 
 
@@ -295,12 +326,12 @@ DaskBlock: TypeAlias = sp.csr_array | _FolderBlock
 
 
 def _rows_of(X: DaskBlock) -> sp.csr_array:
-    """The rows of a block."""
+    """Return the rows of a block."""
     return BlockFolder(X.path)[X.number] if isinstance(X, _FolderBlock) else X
 
 
-def _check_block(X: sp.sparray, number: int) -> sp.csr_array:
-    """A block as a CSR with valid entries."""
+def check_block(X: sp.sparray, number: int) -> sp.csr_array:
+    """Return a block as a CSR with valid entries."""
     dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
     X = canonical(checked_csr(X, f"block {number}", dtype=dtype))
     if X.nnz and not (X.data.min() >= 0 and X.data.max() < np.inf):
@@ -312,7 +343,7 @@ def _check_block(X: sp.sparray, number: int) -> sp.csr_array:
 
 def _describe(X: DaskBlock) -> tuple[int, np.dtype[np.floating], NDArray[np.int32], float]:
     if isinstance(X, _FolderBlock):
-        BlockFolder(X.path).check(X.number)
+        BlockFolder(X.path).check_block(X.number)
     X = _rows_of(X)
     return X.shape[1], X.dtype, np.diff(X.indptr).astype(np.int32), float(X.data.max(initial=0))
 

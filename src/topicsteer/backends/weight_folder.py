@@ -41,7 +41,7 @@ def writing(path: Path, task: str) -> Iterator[None]:
 
 
 def new_array(path: Path, dtype: DTypeLike, shape: tuple[int, int]) -> np.memmap[Any, Any]:
-    """A memory-mapped array of zeros in a new file."""
+    """Return a memory-mapped array of zeros in a new file."""
     path.unlink(missing_ok=True)  # arrays of an earlier fit may still be mapped from the old file
     out = np.lib.format.open_memmap(path, "w+", dtype, shape)
     with open(path, "r+b") as file:
@@ -66,7 +66,7 @@ class WeightFolder:
         return cls(path, starts, d, dtype)
 
     def read(self, number: int, version: int) -> Array:
-        """The W of a block; zero before the first version."""
+        """Return the W of a block; zero before the first version."""
         _kernels.prepare(self.dtype)
         shape = int(self.starts[number + 1] - self.starts[number]), self.d
         size = shape[0] * shape[1]
@@ -146,7 +146,7 @@ class StoredWeights:
         return W if chosen.ndim else W[0]
 
     def blocks(self) -> Iterator[Array]:
-        """The weights of each block, in order."""
+        """Yield the weights of each block, in order."""
         return (self.folder.read(number, self.version) for number in range(len(self.folder.starts) - 1))
 
     def mapped(self, path: Path) -> Array:
@@ -168,7 +168,7 @@ class StoredWeights:
 
 
 def row_blocks(values: Array | StoredWeights, size: int) -> list[tuple[slice, Callable[[], Array]]]:
-    """The row range of each block, with a function that reads its rows on any machine.
+    """Return the row range of each block, with a function that reads its rows on any machine.
 
     An array is split into blocks of ``size`` rows; stored weights keep their blocks.
     """

@@ -8,17 +8,17 @@ import time
 import traceback
 import warnings
 from collections.abc import Mapping
-from contextlib import ExitStack
-from enum import StrEnum
 from itertools import takewhile
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Literal
 
 import typer
 from typer.main import get_command
 
 from topicsteer import __version__
-from topicsteer.cli import ask, demo, edit, findings, fit, label, names, shares
+from topicsteer.cli.finding_commands import coders, prevalence
+from topicsteer.cli.fit_commands import demo, evaluate, fit, update
+from topicsteer.cli.label_command import label
+from topicsteer.cli.model_commands import audit, edit, explain, predict, report, suggest, topics
 from topicsteer.cli.terminal import escape, logging_json, notify
 from topicsteer.system.failures import Kind, failure
 
@@ -27,20 +27,13 @@ CODES = {Kind.INPUT: 1, Kind.DEFECT: 3, Kind.MACHINE: 4}
 # Exit code after Ctrl-C.
 INTERRUPTED = 130
 # Options with several values.
-REPEATABLE = {"--by", "--coder", "--free-in", "--text"}
+REPEATABLE = {"--by", "--coder", "--text"}
 HELP = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, context_settings=HELP)
-data = typer.Typer(help="Public corpora for experiments.", no_args_is_help=True)
-data.command()(label.fetch)
-app.add_typer(data, name="data")
-app.command()(demo.demo)
-for command in (fit.fit, fit.topics_file, fit.update, ask.topics, ask.predict, ask.explain, fit.evaluate):
+for command in (fit, report, evaluate, predict, prevalence, suggest, label, coders):
     app.command()(command)
-app.command("map")(ask.document_map)
-for command in (ask.report, shares.prevalence, findings.coders, findings.methods):
-    app.command()(command)
-for command in (ask.suggest, ask.audit, edit.edit, edit.split, names.name, label.label):
-    app.command()(command)
+for command in (topics, explain, audit, edit, update, demo):
+    app.command(rich_help_panel="More")(command)
 
 
 def print_version(wanted: bool) -> None:
@@ -50,23 +43,11 @@ def print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-class LogFormat(StrEnum):
-    """Formats of the messages on standard error."""
-
-    text = "text"
-    json = "json"
-
-
 @app.callback(help="Topics that follow your labels.")
 def main_options(
     version: Annotated[bool, typer.Option("--version", callback=print_version, help="Print the version.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-    log: Annotated[LogFormat, typer.Option("--log", help="Messages as text, or as one JSON object per line.")] = (
-        LogFormat.text
-    ),
-    config: Annotated[
-        Path | None, typer.Option("--config", help="File with options. Default: topicsteer.toml, if it exists.")
-    ] = None,
+    log: Annotated[Literal["text", "json"], typer.Option(help="Messages: text, or one JSON object per line.")] = "text",
 ) -> None:
     """Options before a command, which may stand anywhere; :func:`main` reads them first."""
 
@@ -88,14 +69,10 @@ def main() -> None:
     given, words = first_options(sys.argv[1:])
     debug, began, as_json = "--debug" in given, time.monotonic(), given.get("--log") == "json"
     logging.getLogger("topicsteer").setLevel(logging.DEBUG if debug else logging.NOTSET)
-    with ExitStack() as stack:
-        stack.enter_context(logging_json(as_json))
+    with logging_json(as_json):
         try:
             only_once(sys.argv[1:])
-            settings, program = file_settings(given.get("--config"), words, as_json)
-            as_json = as_json or program.get("log") == "json"
-            stack.enter_context(logging_json(as_json))
-            code = run(given, words, settings, as_json)
+            code = run(given, words, as_json)
         except Exception as error:
             code = report_failure(error, debug)
         if as_json:
@@ -115,39 +92,23 @@ def first_options(arguments: list[str]) -> tuple[dict[str, str], list[str]]:
         name, equals, value = word.partition("=")
         if word == "--debug":
             given[word] = ""
-        elif name in ("--log", "--config") and (equals or words):
+        elif name == "--log" and (equals or words):
             given[name] = value if equals else words.pop(0)
         else:
             rest.append(word)
     return given, rest + after
 
 
-def file_settings(path: str | None, words: list[str], as_json: bool) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The settings of ``topicsteer.toml`` or of another file, and a note on the settings of this command."""
-    from topicsteer.cli.settings_file import NAME, read_settings
-
-    if path is None and not os.path.isfile(NAME):
-        return {}, {}
-    file, group = Path(NAME if path is None else path), get_command(app)
-    settings, program = read_settings(file, group)
-    as_json = as_json or program.get("log") == "json"
-    name = next((word for word in words if word in settings), "")
-    used = settings.get(name, {})
-    quiet = bool(used.get("quiet")) or bool({"-q", "--quiet"} & set(words)) or not used
-    names = ", ".join(str(option).removeprefix("reading_").replace("_", "-") for option in used)
-    with logging_json(as_json):
-        notify(f"[dim]Settings from {escape(str(file))}: {escape(names)}[/dim]", quiet)
-    return settings, program
-
-
-def run(given: Mapping[str, str], words: list[str], settings: dict[str, Any], as_json: bool) -> int:
-    """Run the command of these words, with the settings of a file as defaults; returns the exit code."""
+def run(given: Mapping[str, str], words: list[str], as_json: bool) -> int:
+    """Run the command of these words, and return the exit code."""
     front = ["--log", given["--log"]] if "--log" in given else []  # the parser checks its value
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_: show_warning(message)
+        warnings.showwarning = lambda message, *_: notify(
+            f"[yellow]warning:[/yellow] {escape(str(message))}", level="warning"
+        )
         try:
-            code = app([*front, *words], default_map=settings, standalone_mode=not as_json)
+            code = app([*front, *words], standalone_mode=not as_json)
         except SystemExit as end:
             code = end.code
         except KeyboardInterrupt:
@@ -161,11 +122,6 @@ def run(given: Mapping[str, str], words: list[str], settings: dict[str, Any], as
             sys.stdout.flush()  # a full disk is an error of this command
         notify("interrupted", quiet=code != INTERRUPTED)
     return code if isinstance(code, int) else 0
-
-
-def show_warning(message: Warning | str) -> None:
-    """Print a warning as one line."""
-    notify(f"[yellow]warning:[/yellow] {escape(str(message))}", level="warning")
 
 
 def report_failure(error: Exception, debug: bool) -> int:

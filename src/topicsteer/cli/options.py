@@ -7,34 +7,19 @@ import sys
 import tomllib
 import warnings
 from collections.abc import Callable
-from enum import StrEnum
 from functools import wraps
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from typer import Argument, BadParameter, Context, Option
 
-from topicsteer.report.plain_tables import check_suffix
+from topicsteer.report.table_files import check_suffix
 
 Command = Callable[..., None]
 # Panels of --help, next to the options of the command itself.
 TABLE_PANEL, MACHINE_PANEL = "Reading the table", "Memory and speed"
 HELP: dict[str, dict[str, str]] = tomllib.loads(files("topicsteer.cli").joinpath("help.toml").read_text("utf-8"))
-
-
-class Bad(StrEnum):
-    """Treatment of unreadable rows."""
-
-    skip = "skip"
-    raise_ = "raise"
-
-
-class Worlds(StrEnum):
-    """Whether documents may have none of the known topics."""
-
-    open = "open"
-    closed = "closed"
 
 
 # First bytes of tables on standard input, and the suffix that their reader expects; everything else is CSV.
@@ -87,16 +72,12 @@ def number_or_auto(value: int | str) -> int | str:
 
 
 Free = Annotated[str | None, Option("--free", parser=number_or_auto, help=HELP["shared"]["free"])]
-FreeIn = Annotated[list[str] | None, Option("--free-in", help=HELP["shared"]["free_in"])]
 PathSeparator = Annotated[str | None, Option("--path-separator", help=HELP["shared"]["path_separator"])]
-World = Annotated[Worlds | None, Option("--world", help=HELP["shared"]["world"])]
+World = Annotated[Literal["open", "closed"] | None, Option("--world", help=HELP["shared"]["world"])]
 TopicsFile = Annotated[Path | None, Option("--topics", help=HELP["shared"]["topics_file"])]
-NoMap = Annotated[bool, Option("--no-map", help=HELP["shared"]["no_map"])]
 Embeddings = Annotated[str | None, Option("--embeddings", help=HELP["shared"]["embeddings"])]
-Segmenter = Annotated[str | None, Option("--segmenter", help=HELP["shared"]["segmenter"])]
 Seed = Annotated[int, Option(help=HELP["shared"]["seed"])]
 Threads = Annotated[int | None, Option(min=1, help=HELP["shared"]["threads"], rich_help_panel=MACHINE_PANEL)]
-Unfinished = Annotated[bool, Option("--save-unfinished", help=HELP["shared"]["save_unfinished"])]
 
 
 def hide_warnings(context: Context, value: bool) -> bool:
@@ -107,7 +88,6 @@ def hide_warnings(context: Context, value: bool) -> bool:
 
 
 Quiet = Annotated[bool, Option("--quiet", "-q", callback=hide_warnings, help=HELP["shared"]["quiet"])]
-Verbose = Annotated[bool, Option("--verbose", "-v", help=HELP["shared"]["verbose"])]
 AsJson = Annotated[bool, Option("--json", help=HELP["shared"]["as_json"])]
 AsCsv = Annotated[bool, Option("--csv", help=HELP["shared"]["as_csv"])]
 
@@ -126,11 +106,7 @@ Out = Annotated[Path | None, Option("--out", "-o", callback=table_file, help=HEL
 # Help texts of the reading options, by field of ReadOptions.
 READING = HELP["reading"]
 # Type and default of the fields that are not plain strings.
-KINDS: dict[str, tuple[Any, Any]] = {
-    "text": (list[str] | None, None),
-    "label_file": (Path | None, None),
-    "on_error": (Bad, Bad.skip),
-}
+KINDS: dict[str, tuple[Any, Any]] = {"text": (list[str] | None, None), "label_file": (Path | None, None)}
 # Fields that only matter for labels.
 OF_LABELS = ("labels", "label_file", "forbidden", "separator")
 
@@ -148,7 +124,7 @@ def reads(command: Command, *, labels: bool = True) -> Command:
         from topicsteer.corpora import ReadOptions
 
         chosen = {name: given.pop(f"reading_{name}") for name in fields} | ({} if labels else {"labels": False})
-        command(**given, reading=ReadOptions(**chosen | {"on_error": chosen["on_error"].value}))
+        command(**given, reading=ReadOptions(**chosen))
 
     parameters = []
     for parameter in inspect.signature(command).parameters.values():

@@ -1,4 +1,4 @@
-"""Terminal output: progress, messages, tables; reading and writing of files."""
+"""Output of commands: progress, messages, and tables in a terminal or a file."""
 
 from __future__ import annotations
 
@@ -10,27 +10,138 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich import markup
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from topicsteer.analysis.columns import Column, typed
-from topicsteer.cli.readable import Values, first, one_line_each
-from topicsteer.system.safe_text import visible
+from topicsteer.analysis.table_columns import MISSING, Column, missing, typed
+from topicsteer.system.templates import visible
+from topicsteer.system.values import ALL
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from topicsteer import TopicModel
-    from topicsteer.analysis.evaluate import Evaluation
-    from topicsteer.corpora import Documents, ReadOptions, ReadReport
-    from topicsteer.model.encoders import NamedEmbeddings
-    from topicsteer.model.quick import QuickModel
-    from topicsteer.model.spool import Spool
+    from topicsteer.analysis.evaluation import Evaluation
     from topicsteer.system import types
+
+
+Values = dict[str, list[Any]]
+# Heading of an interval.
+INTERVAL = "95 % interval"
+# Rows of a long list.
+LONGEST_LIST = 20
+# Room for terms below which a table of topics is not cut to one line per topic.
+LEAST_TERMS = 16
+# Room for terms, some three of them, below which the kind of a topic has no column of its own.
+SOME_TERMS = 32
+
+
+def shares(table: Values) -> Values:
+    """Shares, differences or a trend: the interval in one column, and each topic named once.
+
+    Groups of a topic without an interval are left out, and so are the columns for experts. Differences and changes are
+    in percentage points.
+
+    Examples
+    --------
+    >>> table = {"topic": ["tea", "tea"], "group": ["(all)", "north"], "share": [0.2, 0.3], "low": [0.1, 0.2]}
+    >>> shares(table | {"high": [0.3, 0.4], "plain": [0.1, 0.1], "worth": [2.0, 2.0]})["95 % interval"]
+    ['10.0% to 30.0%', '20.0% to 40.0%']
+    >>> shares({"topic": ["tea"], "per": ["month"], "change": [0.02], "low": [-0.01], "high": [0.05]})
+    {'topic': ['tea'], 'per': ['month'], 'change in points': ['+2.0'], '95 % interval': ['-1.0 to +5.0']}
+    """
+    low, groups = table["low"], table.get("group", [ALL] * len(table["low"]))
+    none_at_all = all(map(missing, low))
+    kept = [row for row, group in enumerate(groups) if none_at_all or group == ALL or not missing(low[row])]
+    table = {name: [values[row] for row in kept] for name, values in table.items() if name not in ("plain", "worth")}
+    found: Values = {}
+    for name, values in table.items():
+        if name == "low":
+            cells = zip(values, table["high"], strict=True)
+            in_points = "share" not in table
+            found[INTERVAL] = [
+                spread(100 * low, 100 * high, "+.1f") if in_points else spread(low, high, ".1%") for low, high in cells
+            ]
+        elif name in ("difference", "change"):
+            found[f"{name} in points"] = [f"{100 * value:+.1f}" for value in values]
+        elif name == "topic":
+            found[name] = [once if row == 0 or once != values[row - 1] else "" for row, once in enumerate(values)]
+        elif name != "high" and not (name in ("group", "documents") and set(table.get("group", [])) == {ALL}):
+            found[name] = values
+    return found
+
+
+def comparisons(table: Values) -> Iterator[tuple[str, Values]]:
+    """A title and a table for each pair of coders, with each measure and its interval in one column."""
+    pairs = list(zip(table["coder"], table["against"], strict=True))
+    for coder, against in dict.fromkeys(pairs):
+        rows = [row for row, pair in enumerate(pairs) if pair == (coder, against)]
+        found: Values = {name: [table[name][row] for row in rows] for name in ("topic", "labels")}
+        for measure in ("precision", "recall", "kappa"):
+            cells = ([table[f"{measure}{end}"][row] for end in ("", "_low", "_high")] for row in rows)
+            found[measure] = [
+                spread(value, value, ".2f", same=True) + ("" if missing(low) else f" ({spread(low, high, '.2f', '–')})")
+                for value, low, high in cells
+            ]
+        yield f"{coder} against {against}, with 95 % intervals", found
+
+
+def one_line_each(table: Values, columns: Sequence[Column], width: int) -> Values:
+    """A table of topics with one line per topic: only the first terms that fit a terminal of this width.
+
+    If there is little room, the column of labelled documents has the kinds too. If names leave too little room, nothing
+    is cut.
+
+    Examples
+    --------
+    >>> one_line_each({"topic": ["tea"], "terms": ["cup, leaves, kettle, pot"]}, [], 31)["terms"]
+    ['cup, leaves, kettle']
+    """
+    room = _room(table, columns, width)
+    if room < SOME_TERMS and "kind" in table:
+        pairs = zip(table["kind"], table["labelled"], strict=True)
+        table = table | {"labelled": [kind if kind == "free" else count for kind, count in pairs]}
+        del table["kind"]
+        room = _room(table, columns, width)
+    if room < LEAST_TERMS:
+        return table
+    return table | {"terms": [_first_terms(terms, room) for terms in table["terms"]]}
+
+
+def _room(table: Values, columns: Sequence[Column], width: int) -> int:
+    """Characters that the other columns leave for terms."""
+    shown = [column for column in typed(table, columns) if column.name != "terms"]
+    own = (max(map(cell_len, (c.name, *map(c.format, table[c.name])))) for c in shown)
+    return width - sum(used + 3 for used in own) - 4
+
+
+def _first_terms(terms: str, room: int) -> str:
+    while cell_len(terms) > room and ", " in terms:
+        terms = terms.rpartition(", ")[0]
+    return terms
+
+
+def only(*names: str) -> Callable[[Values], Values]:
+    """A function that keeps some columns, in this order."""
+    return lambda table: {name: table[name] for name in names if name in table}
+
+
+def spread(low: Any, high: Any, digits: str, between: str = " to ", same: bool = False) -> str:
+    """Two numbers in one cell; ``same`` writes equal ones once."""
+    if missing(low) and missing(high):
+        return MISSING
+    ends = [MISSING if missing(value) else format(value, digits) for value in (low, high)]
+    return ends[0] if same and ends[0] == ends[1] else between.join(ends)
+
+
+def first(table: Mapping[str, Sequence[Any]], rows: int | None) -> Values:
+    """The first rows of a table; None: all."""
+    return {name: list(values[:rows]) for name, values in table.items()}
+
 
 console = Console(stderr=True)
 LONGEST = 100_000  # characters of a text
@@ -40,13 +151,10 @@ SILENCE = 10.0
 _log = {"json": False}
 # Temporary files, and what messages call them.
 _aliases: dict[str, str] = {}
-# Topics in the printed table of an evaluation, if there are more.
+# Topics in the printed table of an evaluation, if there are more, and of an update.
 WEAKEST = 20
 # Results of an evaluation that a terminal does not show.
-MORE = (
-    "More: topicsteer evaluate --json has baselines per topic, confusions, calibration and the learning curve; fit "
-    "--report FILE --evaluate draws them."
-)
+MORE = "More: --json has baselines per topic, confusions and calibration; topicsteer report --evaluate draws them."
 
 
 @contextmanager
@@ -91,14 +199,8 @@ def signs_of_life() -> Iterator[types.Progress]:
             amount = f" {done:,} of {total:,}" if total else f" {done:,}" if done else ""
             where = escape(f"{stage}{amount}{f', {detail}' if detail else ''}")
             seconds = time.monotonic() - began
-            notify(
-                f"[dim]working for {seconds:,.0f} s: {where}[/dim]",
-                level="progress",
-                stage=stage,
-                done=done,
-                total=total,
-                seconds=round(seconds, 1),
-            )
+            fields: dict[str, Any] = {"stage": stage, "done": done, "total": total, "seconds": round(seconds, 1)}
+            notify(f"[dim]working for {seconds:,.0f} s: {where}[/dim]", level="progress", **fields)
             pause *= 1.5
 
     thread = threading.Thread(target=speak, daemon=True)
@@ -141,15 +243,11 @@ def logging_json(wanted: bool = True) -> Iterator[None]:
 
 
 def show(
-    table: Mapping[str, Sequence[object]] | pl.DataFrame,
-    title: str = "",
-    quiet: bool = False,
-    columns: Iterable[Column] = (),
+    values: Mapping[str, Sequence[object]], title: str = "", quiet: bool = False, columns: Iterable[Column] = ()
 ) -> None:
     """Print a table on standard output; declared columns have their own format."""
     if quiet:
         return
-    values = table if isinstance(table, Mapping) else table.to_dict(as_series=False)
     shown = typed(values, columns)
     view = Table()
     for column in shown:
@@ -201,23 +299,16 @@ def as_tree(table: Mapping[str, Sequence[object]]) -> dict[str, list[object]]:
     return found
 
 
-def show_seconds(seconds: Mapping[str, float]) -> None:
-    """Print the seconds of each stage of a fit, and their sum."""
-    for name, value in (*seconds.items(), ("all", sum(seconds.values()))):
-        notify(f"{value:8.2f} s  {escape(name)}")
-
-
 def show_evaluation(result: Evaluation, quiet: bool = False) -> None:
     """Print the scores of single topics and of all topics, and the verdict; --json and the report have more."""
-    from topicsteer.analysis.evaluate import OURS
+    from topicsteer.analysis.evaluation import OURS
 
     if not result.judged:
         notify(escape(result.verdict), quiet)
         return
-    every, some = result.table(), ""
-    named = {OURS: "average precision"}
-    names = ("topic", "level", "labelled", OURS, "precision", "recall", "F1")
-    topics = {named.get(name, name): every[name] for name in names if name in every}
+    some = ""
+    every = {"average precision" if name == OURS else name: values for name, values in result.table().items()}
+    topics = only("topic", "level", "labelled", "average precision", "precision", "recall", "F1")(every)
     many = len(topics["topic"])
     if many > WEAKEST:
         order = sorted(range(many), key=lambda k: topics["F1"][k])[:WEAKEST]
@@ -227,7 +318,7 @@ def show_evaluation(result: Evaluation, quiet: bool = False) -> None:
     summary = result.summary()
     short = [row for row, measure in enumerate(summary["measure"]) if measure.endswith(("average precision", "F1"))]
     show({name: [values[row] for row in short] for name, values in summary.items()}, "All topics", quiet)
-    notify("\n".join(escape(text) for text in (result.verdict, result.advice, MORE) if text), quiet)
+    notify("\n".join(escape(text) for text in (result.verdict, MORE) if text), quiet)
 
 
 def escape(text: str) -> str:
@@ -240,71 +331,6 @@ def amount(size: int | None) -> str:
     size = size or 0
     unit, name = next((unit, name) for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (0, "B")) if size >= unit)
     return f"{size / unit:.1f} {name}" if unit else f"{size} {name}"
-
-
-# --- files ---
-
-
-def read(
-    source: str | Path,
-    reading: ReadOptions,
-    model: TopicModel | QuickModel | None = None,
-    *,
-    quiet: bool = False,
-    keep_all: bool = False,
-) -> Documents:
-    """Read a table or folder, with the columns of a model, and print the guesses and the skipped rows."""
-    from topicsteer.corpora import read_documents
-
-    reading = reading if model is None else reading.after(model.state_.reading)
-    documents = read_documents(source, reading, keep_all=keep_all)
-    notify_report(documents.report, quiet)
-    return documents
-
-
-def notify_report(report: ReadReport, quiet: bool) -> None:
-    """Print the guesses and the skipped rows of a report, if there are any."""
-    notify(f"[dim]{escape(str(report))}[/dim]", quiet or not str(report))
-
-
-def load(path: Path) -> TopicModel:
-    """Load a saved model."""
-    from topicsteer import TopicModel
-
-    model = TopicModel.load(path)
-    model.frames_ = "polars"  # commands do not load pandas
-    return model
-
-
-def named_embeddings(
-    name: str | None, fitted: TopicModel | None = None, documents: Documents | Spool | None = None
-) -> NamedEmbeddings | None:
-    """The embeddings of --embeddings, or of the column that a model remembers; refused for a model without any."""
-    from topicsteer.model.encoders import embeddings_named, remembered_column
-
-    if name is None:
-        columns = getattr(documents, "columns", {})
-        return None if fitted is None else remembered_column(fitted.state_.encoder, columns)
-    if fitted is not None and not fitted.state_.encoder and not fitted.uses_embeddings:
-        raise ValueError("this model was fitted without embeddings: leave out --embeddings, or fit it again with them.")
-    return embeddings_named(name)
-
-
-def needed_embeddings(fitted: TopicModel, documents: Documents | Spool) -> NamedEmbeddings | None:
-    """The embeddings that a fitted model remembers, for an evaluation; an error if it needs others."""
-    from topicsteer.model.encoders import missing_embeddings, remembered
-
-    found = named_embeddings(None, fitted, documents) or remembered(fitted.state_.encoder)
-    if found is None and fitted.uses_embeddings:
-        raise ValueError(missing_embeddings(fitted.state_.encoder))
-    return found
-
-
-def load_quickly(path: Path) -> QuickModel:
-    """Load a saved model for its topics, or for a few texts."""
-    from topicsteer.model.quick import QuickModel
-
-    return QuickModel.load(path)
 
 
 def write(
@@ -320,7 +346,7 @@ def write(
 
     A terminal shows at most ``rows`` rows.
     """
-    from topicsteer.report import tables as sheets
+    from topicsteer.report import table_files as sheets
 
     if out is not None:
         sheets.write_table(table, out, formats)

@@ -32,14 +32,14 @@ INDICATORS: dict[object, bool] = {
 }
 
 
-def read_text(value: object) -> str:
+def text_cell(value: object) -> str:
     """Return the text of a cell; raises ValueError if it has none.
 
     Numbers and dates become text, because programs for tables turn a short answer such as "42" or "3/4" into them.
 
     Examples
     --------
-    >>> read_text("rain"), read_text(42.0), read_text(date(2026, 4, 3))
+    >>> text_cell("rain"), text_cell(42.0), text_cell(date(2026, 4, 3))
     ('rain', '42', '2026-04-03')
     """
     if is_missing(value):
@@ -89,6 +89,13 @@ def split_labels(cell: object, separator: str | None) -> list[str]:
         items = [items]
     given = (item for item in items if not is_missing(item) and item not in unlabelled)
     return list(dict.fromkeys(_storable(str(label_name(item))) for item in given))
+
+
+def label_names(cell: object, separator: str | None) -> list[str]:
+    """Return the names in a label cell of a table, as in `split_labels`; none in a cell that means "no label"."""
+    if cell is None or (isinstance(cell, str) and cell.strip() in NO_LABEL):
+        return []
+    return split_labels(cell, separator)
 
 
 def indicator(name: str, cell: object) -> bool | None:

@@ -9,16 +9,14 @@ import shlex
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from topicsteer.corpora.cells import INDICATORS, StringSummary, indicator, split_labels
-from topicsteer.corpora.options import Names, ReadOptions
-from topicsteer.corpora.read_report import EmptyTable, ReadError
+from topicsteer.corpora.cells import INDICATORS, JSON_LIST, StringSummary, indicator, label_names
+from topicsteer.corpora.documents import EmptyTable, Names, ReadError, ReadOptions
 from topicsteer.corpora.readers.table_file import Table
-from topicsteer.system.safe_text import unguarded
-from topicsteer.system.values import NO_LABEL, NONE, is_missing, plain_id
+from topicsteer.system.values import NONE, is_missing, plain_id
 
 # Common names of the column of texts, the most likely first; case does not matter.
 TEXT_NAMES = ("text", "texts", "body", "content", "abstract", "document", "article", "message", "review", "post")
@@ -77,8 +75,11 @@ class Columns:
         *,
         label_file: bool = False,
     ) -> None:
-        self.source, self.guesses, self.rows, self.unreadable = "", list[str](), 0, 0
-        self._options, self._label_file = options, label_file
+        self.source = ""
+        self.guesses: list[str] = []
+        self.rows = self.unreadable = 0
+        self._options = options
+        self._label_file = label_file
         # Lengths of the strings in the first cells of each column.
         self._lengths: dict[str, list[int]] = {}
         self._strings: dict[str, StringSummary] = {}
@@ -120,11 +121,20 @@ class Columns:
     def refuse_empty(self) -> None:
         """Raise an error if the table has no rows, neither good nor bad ones."""
         if not self.rows and not self.unreadable:
-            like = None if self._options.like is None else self._options.like.id
-            named = next((name for name in (self._options.id, like) if name and name in self.names), None)
-            alike = (name for name in self.names if _ID_LIKE.fullmatch(name.strip()))
-            found = None if self.without_ids else named or self._find(None, ID_NAMES) or next(alike, None)
+            found = self._wanted("id")
+            if found not in self.names:
+                found = self._find(None, ID_NAMES) or next(filter(self._id_like, self.names), None)
+            found = None if self.without_ids else found
             raise EmptyTable(f"{self.source}: there is no row with a text: the table is empty", self.names, found)
+
+    def _wanted(self, role: str) -> Any:
+        """Return the columns that the user names for a role, or else columns of an earlier source that are here."""
+        given = getattr(self._options, role)
+        before = getattr(self._options.like, role, None)
+        if given is not None or before is None or before is False:
+            return before if given is None else given
+        here = [name for name in _tuple(before) if name in self.free]
+        return here[0] if here and isinstance(before, str) else here or None
 
     @property
     def names(self) -> list[str]:
@@ -159,9 +169,7 @@ class Columns:
 
     def text(self) -> tuple[str, ...]:
         """Choose the columns of texts: by name, or the column with much longer strings than all others."""
-        wanted, like = self._options.text, self._options.like
-        if wanted is None and like is not None and like.text is not None:
-            wanted = [name for name in _tuple(like.text) if name in self.free]
+        wanted, like = self._wanted("text"), self._options.like
         if wanted:
             names = [self._find(name, ()) or "" for name in _tuple(wanted)]
             for name in names:
@@ -180,19 +188,16 @@ class Columns:
     @property
     def without_ids(self) -> bool:
         """Whether the user, or else an earlier source, rules out a column of ids."""
-        wanted, like = self._options.id, self._options.like
-        if wanted is None:
-            return like is not None and like.id is False
+        wanted = self._wanted("id")
         return wanted is False or (wanted == "none" and wanted not in self.names)
 
     def ids(self, usual: Iterable[str] = ID_NAMES, *, unique: bool = False) -> str | None:
         """Choose the column of ids, or None; with ``unique``, a column of mostly repeated values is not guessed."""
-        wanted, like = self._options.id, self._options.like
-        if self.without_ids or wanted is False:
+        wanted = self._wanted("id")
+        if self.without_ids:
             return None
-        if wanted is None and like is not None and like.id and like.id in self.free:
-            wanted = like.id
-        name, guessed = self._find(wanted, usual), wanted is None
+        name = self._find(wanted, usual)
+        guessed = wanted is None
         if name is not None and guessed and unique:
             hashes = self._hashes[name]
             # Missing values count as one more distinct value.
@@ -205,15 +210,16 @@ class Columns:
 
     def label_file_ids(self) -> str | None:
         """Choose a column with the name of an id, such as ticket, in a label file without a usual one."""
-        like = (
-            name for name in self.free if _ID_LIKE.fullmatch(name.strip()) and self.mean_length(name) <= MAX_ID_LENGTH
-        )
-        name = next(like, None)
+        name = next(filter(self._id_like, self.free), None)
         return None if name is None else self._take(name, "ids", f"id is column {name!r}", True)
+
+    def _id_like(self, name: str) -> bool:
+        """Whether a column has the name of an id, and short values."""
+        return _ID_LIKE.fullmatch(name.strip()) is not None and self.mean_length(name) <= MAX_ID_LENGTH
 
     def _numbers_rows(self, name: str) -> bool:
         """Whether a column has the name of an id, and one short value of its own in every row."""
-        if not _ID_LIKE.fullmatch(name.strip()) or self.mean_length(name) > MAX_ID_LENGTH:
+        if not self._id_like(name):
             return False
         hashes = self._hashes[name]
         return len(hashes) == self.rows > 1 and len(np.unique(np.array(hashes))) == self.rows
@@ -226,11 +232,7 @@ class Columns:
 
     def labels(self) -> LabelColumn:
         """Choose the column or columns of labels, if there are some and the user did not rule them out."""
-        wanted, like = self._options.labels, self._options.like
-        if wanted is None and like is not None and like.labels is not None:
-            here = like.labels and [name for name in _tuple(like.labels) if name in self.free]
-            wanted = here if here or like.labels is False else None
-            wanted = here[0] if here and isinstance(like.labels, str) else wanted
+        wanted = self._wanted("labels")
         if wanted is not None:
             names = [] if wanted is False else self._named_labels(wanted)
             if len(names) != 1 or not isinstance(wanted, str):
@@ -293,17 +295,16 @@ class Columns:
 
     def forbidden(self) -> LabelColumn:
         """Choose the column of forbidden labels, if there is one and the user did not rule it out."""
-        wanted, like = self._options.forbidden, self._options.like
-        if wanted is None and like is not None and like.forbidden in (False, *self.free):
-            wanted = like.forbidden
+        wanted = self._wanted("forbidden")
         return self._take_labels(self._find(wanted, FORBIDDEN_NAMES), "forbidden labels", wanted is None)
 
     def _take_labels(self, name: str | None, role: str, guessed: bool) -> LabelColumn:
         if name is None:
             return LabelColumn()
-        strings, separator = self._strings[name], self._options.separator
+        strings = self._strings[name]
+        separator = self._options.separator
         between = separator or strings.separator
-        how = "" if between is None else f", separated by {between!r}" if between != "json" else ", as lists"
+        how = ", as lists" if between == JSON_LIST else f", separated by {between!r}" * (between is not None)
         self._take(name, role, f"{role} are column {name!r}{how}", guessed or (not separator and how != ""))
         if between is None and "," in strings.found:
             self.guesses.append(f"commas in column {name!r} are part of a name; to split there: separator ','")
@@ -365,34 +366,18 @@ class LabelColumn:
     separator: str | None = None
     names: tuple[str, ...] = ()
 
-    def reader(self, table: Table) -> Callable[[int], list[str]]:
-        """Return a function from a row of a table to its labels."""
-        if self.names:
-            both = self._indicators(table)
-            return lambda row: both(row)[0]
+    def reader(self, table: Table) -> Callable[[int], tuple[list[str], list[str]]]:
+        """Return a function from a row of a table to its labels, and to the topics that a 0 rules out.
+
+        A row of zeros has none of the topics.
+        """
         cells = table.column(self.name)
-
-        def read(row: int) -> list[str]:
-            cell = cells[row]
-            if cell is None or (isinstance(cell, str) and cell.strip() in NO_LABEL):
-                return []
-            return split_labels(unguarded(cell) if table.guarded and isinstance(cell, str) else cell, self.separator)
-
-        return read
-
-    def forbids(self, table: Table) -> Callable[[int], list[str]]:
-        """Return a function from a row of a table to the topics that a 0 rules out."""
-        if not self.names:
-            return lambda row: []
-        both = self._indicators(table)
-        return lambda row: both(row)[1]
-
-    def _indicators(self, table: Table) -> Callable[[int], tuple[list[str], list[str]]]:
-        """A function from a row to its topics and the others; a row of zeros has none of the topics."""
-        cells = [(name.strip(), table.column(name)) for name in self.names]
+        indicators = [(name.strip(), table.column(name)) for name in self.names]
 
         def read(row: int) -> tuple[list[str], list[str]]:
-            states = {name: indicator(name, column[row]) for name, column in cells}
+            if not indicators:
+                return label_names(table.unguarded(cells[row]), self.separator), []
+            states = {name: indicator(name, column[row]) for name, column in indicators}
             has = [name for name, state in states.items() if state]
             lacks = [name for name, state in states.items() if state is False]
             return ([NONE] if len(lacks) == len(states) else has), lacks
@@ -413,12 +398,7 @@ def label_candidates(columns: Mapping[str, Sequence[object]]) -> list[str]:
 
 def _holds_both(cells: Sequence[object]) -> bool:
     """Whether a column holds 0 and 1, or False and True, and nothing else."""
-    found = set[str]()
-    for cell in cells:
-        if not is_missing(cell):
-            found.add(str(plain_id(cell)))
-        if len(found) > 2:
-            break
+    found = {str(plain_id(cell)) for cell in cells if not is_missing(cell)}
     return found in ({"0", "1"}, {"False", "True"})
 
 

@@ -1,17 +1,355 @@
-"""Documents, the result of every reader."""
+"""Documents, the result of every reader; the options of readers, and their report of guesses and bad rows."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+import json
+import mmap
+import os
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from topicsteer.corpora.disk_sequence import DiskSequence
-from topicsteer.corpora.options import ReadOptions
-from topicsteer.corpora.read_report import ReadReport
+from topicsteer.system.types import JSON
 from topicsteer.system.values import NONE, plain_id
+
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
+class DiskSequence(Sequence[Any]):
+    """A sequence in two files: the values as lines of JSON, and the end of each line.
+
+    Each value is read on access and not kept in memory.
+
+    Parameters
+    ----------
+    path : path without ending
+        The path given to `DiskSequenceWriter`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with DiskSequenceWriter(Path(folder) / "labels") as writer:
+    ...         writer.extend([["tea"], [], ["coffee", "milk"]])
+    ...     sequence = DiskSequence(Path(folder) / "labels")
+    ...     sequence[2], sequence[-1:], len(sequence)
+    (['coffee', 'milk'], [['coffee', 'milk']], 3)
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._lines, ends = _files(path)
+        empty = ends.stat().st_size == 0  # An empty file cannot be mapped.
+        self._ends: NDArray[np.int64] = np.empty(0, np.int64) if empty else np.memmap(ends, np.int64, "r")
+        size = self._lines.stat().st_size
+        if size != (0 if empty else self._ends[-1]):
+            raise ValueError(f"{self._lines} is damaged: it has {size} bytes, not {0 if empty else self._ends[-1]}.")
+        with self._lines.open("rb") as file:
+            self._data: bytes | mmap.mmap = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __iter__(self) -> Iterator[Any]:
+        with self._lines.open("rb") as file:
+            yield from map(json.loads, file)
+
+    def __getitem__(self, place: int | slice) -> Any:
+        row = range(len(self))[place]
+        if isinstance(row, range):
+            return [self[one] for one in row]
+        return json.loads(self._data[self._ends[row - 1] if row else 0 : self._ends[row]])
+
+
+class DiskSequenceWriter(ExitStack):
+    """Writes a `DiskSequence`.
+
+    Parameters
+    ----------
+    path : path without ending
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        for file in _files(path):
+            # Delete the old files instead of truncating them: an open sequence still reads them.
+            file.unlink(missing_ok=True)
+        self._lines, self._ends = (self.enter_context(file.open("wb")) for file in _files(path))
+        self._end = 0
+
+    def extend(self, values: Iterable[object]) -> None:
+        """Append values that JSON can represent."""
+        lines = [_encode(value).encode() + b"\n" for value in values]
+        ends = self._end + np.cumsum([len(line) for line in lines], dtype=np.int64)
+        self._lines.write(b"".join(lines))
+        self._ends.write(ends.tobytes())
+        self._end = int(ends[-1]) if lines else self._end
+
+
+def _files(path: Path) -> tuple[Path, Path]:
+    return Path(f"{os.fspath(path)}.jsonl"), Path(f"{os.fspath(path)}.ends")
+
+
+# One column, or several.
+Names: TypeAlias = str | Sequence[str]
+
+
+class ReadKeywords(TypedDict, total=False):
+    """The options of `ReadOptions` as keyword arguments of `read_table` and `read_labels`."""
+
+    text: Names | None
+    labels: Names | Literal[False] | None
+    id: str | Literal[False] | None
+    forbidden: str | Literal[False] | None
+    separator: str | None
+    encoding: str | None
+    delimiter: str | None
+    label_file: str | Path | None
+    on_error: OnError
+    sheet: str | None
+    like: ReadOptions | None
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """Options of a reader, described in `read_table`; the reader chooses where an option is None.
+
+    Parameters
+    ----------
+    text, labels, id, forbidden : str, optional
+        Names of the columns. Several text columns are joined. Labels may be in several columns of 0 and 1. ``False``
+        for labels, id or forbidden: no column holds them. With a label file, labels and forbidden name its columns.
+        ``labels="folders"`` takes the names of the folders as labels of their files.
+    separator, encoding, delimiter, sheet : str, optional
+        Separator of labels in a cell, encoding of the file, delimiter of its fields, and sheet of a workbook.
+    label_file : path, optional
+        A second file with the labels.
+    on_error : {"skip", "raise"}, default="skip"
+        Leave bad rows out, or raise an error.
+    like : ReadOptions, optional
+        Columns of an earlier source, such as the training documents of a model. They are chosen where an option is
+        None and the source has them.
+
+    Examples
+    --------
+    >>> ReadOptions(text="body").labels is None
+    True
+    >>> ReadOptions(text=["title", "body"]).text
+    ('title', 'body')
+    """
+
+    text: Names | None = None
+    labels: Names | Literal[False] | None = None
+    id: str | Literal[False] | None = None
+    forbidden: str | Literal[False] | None = None
+    separator: str | None = None
+    encoding: str | None = None
+    delimiter: str | None = None
+    label_file: str | Path | None = None
+    on_error: OnError = "skip"
+    sheet: str | None = None
+    like: ReadOptions | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("text", "labels"):
+            given = getattr(self, name)
+            if given is not None and given is not False and not isinstance(given, str):
+                names = tuple(given)
+                object.__setattr__(self, name, names[0] if len(names) == 1 else names or None)
+        if self.like is not None:
+            for name in ("separator", "encoding", "delimiter", "sheet"):
+                if getattr(self, name) is None:
+                    object.__setattr__(self, name, getattr(self.like, name))
+
+    def given(self) -> dict[str, Any]:
+        """The options by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def to_json(self) -> dict[str, JSON]:
+        """The options that describe a source, without values of None."""
+        found = {name: value for name, value in self.given().items() if name in REMEMBERED and value is not None}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> ReadOptions:
+        """The options from the values of :meth:`to_json`."""
+        return cls(**{name: value for name, value in found.items() if name in REMEMBERED})
+
+    def after(self, found: Mapping[str, Any]) -> ReadOptions:
+        """These options, with the columns of an earlier source from :meth:`to_json` where they are None."""
+        return replace(self, like=self.from_json(found)) if found else self
+
+
+# Options for a source with guessed columns.
+DEFAULT = ReadOptions()
+# Options that describe a source, and that a model remembers.
+REMEMBERED = ("text", "labels", "id", "forbidden", "separator", "encoding", "delimiter", "sheet")
+
+
+def without_labels(options: ReadOptions | None) -> ReadOptions | None:
+    """The options of a table whose labels come from another file."""
+    return None if options is None else replace(options, labels=None, forbidden=None)
+
+
+# Whether bad rows are left out or raise an error.
+OnError = Literal["skip", "raise"]
+# Number of problems in a printed report, each with the first of its rows.
+SHOWN_ROWS = 20
+# Number of rows with the same problem that are named.
+SHOWN_PLACES = 5
+
+
+class ReadError(ValueError):
+    """A file or table could not be read as documents; the message names the problem, its place and a remedy.
+
+    Examples
+    --------
+    >>> issubclass(ReadError, ValueError)
+    True
+    """
+
+
+class EmptyTable(ReadError):
+    """A table with a header, or an empty .jsonl file: it has no rows, neither good nor bad ones.
+
+    Parameters
+    ----------
+    message : str
+    columns : sequence of str
+        Names of the columns.
+    id : str, optional
+        The column of ids, by its name.
+
+    Examples
+    --------
+    >>> EmptyTable("a.csv: the table is empty", ["id", "text"], "id").columns
+    ('id', 'text')
+    """
+
+    def __init__(self, message: str, columns: Sequence[str] = (), id: str | None = None) -> None:
+        super().__init__(message)
+        self.columns, self.id = tuple(columns), id
+
+
+@dataclass(frozen=True)
+class BadRow:
+    """A row that could not be used.
+
+    Parameters
+    ----------
+    place : str
+        ``"line 7"`` of a text file, ``"row 7"`` of a table without lines (both counted from 1), or the name of a file
+        in a folder.
+    problem : str
+        The reason.
+
+    Examples
+    --------
+    >>> print(BadRow("line 7", "empty text"))
+    line 7: empty text
+    """
+
+    place: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.problem}"
+
+
+@dataclass(frozen=True)
+class ReadReport:
+    """Guesses of a reader, and the rows that it left out.
+
+    Parameters
+    ----------
+    source : str
+        The file or kind of table that was read.
+    guesses : tuple of str
+        One phrase per guess, such as ``"text is column 'body'"``.
+    bad_rows : tuple of BadRow
+        The rows that were left out, in the order of the source.
+    left_out : tuple of int
+        Numbers of the rows of the table that were left out, from 0.
+    treatment : str
+        The fate of the bad rows: "kept" if they are documents too, such as an empty text for `predict`.
+
+    Examples
+    --------
+    >>> print(ReadReport("a.csv", ("text is column 'body'",), (BadRow("line 7", "empty text"),)))
+    a.csv: text is column 'body'
+    a.csv: 1 bad row, left out
+      line 7: empty text
+    """
+
+    source: str = ""
+    guesses: tuple[str, ...] = ()
+    bad_rows: tuple[BadRow, ...] = ()
+    left_out: tuple[int, ...] = ()
+    treatment: str = "left out"
+
+    def __str__(self) -> str:
+        bad = self._bad(f", {self.treatment}")
+        return "\n".join([*(f"{self.source}: {guess}" for guess in self.guesses), *bad])
+
+    def _bad(self, done: str) -> list[str]:
+        """The number of bad rows, the first of them, and the number of further ones."""
+        count = len(self.bad_rows)
+        lines = [f"{self.source}: {count:,} bad row{'s' * (count > 1)}{done}"] if count else []
+        places: dict[str, list[str]] = {}
+        for row in self.bad_rows:
+            places.setdefault(row.problem, []).append(row.place)
+        lines += [f"  {_joined(own)}: {problem}" for problem, own in list(places.items())[:SHOWN_ROWS]]
+        rest = sum(map(len, list(places.values())[SHOWN_ROWS:]))
+        return [*lines, f"  and {rest:,} more"] if rest else lines
+
+    def raise_for_bad_rows(self, on_error: OnError) -> ReadReport:
+        """Return the report, or raise it as an error if there are bad rows and ``on_error`` is "raise".
+
+        Parameters
+        ----------
+        on_error : {"skip", "raise"}
+            Leave bad rows out, or raise an error.
+
+        Returns
+        -------
+        ReadReport
+            The report itself.
+
+        Examples
+        --------
+        >>> ReadReport("a.csv").raise_for_bad_rows("raise").source
+        'a.csv'
+        """
+        if on_error not in ("skip", "raise"):
+            raise ValueError(f"on_error is {on_error!r}: expected 'skip' or 'raise'")
+        if on_error == "raise" and self.bad_rows:
+            advice = 'Repair these rows, or leave them out (on_error="skip").'
+            raise ReadError("\n".join([*self._bad(""), advice]))
+        return self
+
+
+def _joined(places: list[str]) -> str:
+    """Places with the same problem in a few words.
+
+    Examples
+    --------
+    >>> _joined(["line 7"]), _joined(["line 7", "line 9"]), _joined([f"row {i}" for i in range(8)])
+    ('line 7', 'lines 7, 9', 'rows 0, 1, 2, 3, 4 and 3 more')
+    """
+    if len(places) == 1:
+        return places[0]
+    units = {place.rpartition(" ")[0] for place in places}
+    shown = places[:SHOWN_PLACES]
+    if units in ({"line"}, {"row"}):
+        shown = [place.rpartition(" ")[2] for place in shown]
+        shown[0] = f"{units.pop()}s {shown[0]}"
+    more = len(places) - SHOWN_PLACES
+    return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
+
 
 T = TypeVar("T")
 

@@ -1,22 +1,239 @@
-"""Read documents from folders, files and tables."""
+"""Read documents from folders, files and tables, at once or block by block."""
 
 import os
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Unpack
 
-from topicsteer.corpora.cells import check_labels
-from topicsteer.corpora.documents import Documents
-from topicsteer.corpora.label_files.formats import labels_of_table, read_label_file
-from topicsteer.corpora.label_files.records import attach_labels
-from topicsteer.corpora.options import Names, ReadOptions, without_labels
-from topicsteer.corpora.read_report import BadRow, OnError, ReadError, ReadReport
-from topicsteer.corpora.readers.registry import load_table
-from topicsteer.corpora.readers.table_file import check_encoding, read_text
-from topicsteer.corpora.stream import TableStream
+from topicsteer.corpora.cells import check_labels, read_id, text_cell
+from topicsteer.corpora.columns import Columns, RowProgress
+from topicsteer.corpora.documents import (
+    DEFAULT,
+    BadRow,
+    Documents,
+    OnError,
+    ReadError,
+    ReadKeywords,
+    ReadOptions,
+    ReadReport,
+    without_labels,
+)
+from topicsteer.corpora.label_files import attach_labels, labels_of_table, read_label_file
+from topicsteer.corpora.readers.registry import load_table, open_table
+from topicsteer.corpora.readers.table_file import Table, check_encoding, read_text
+from topicsteer.system.values import NONE, is_missing
 
-# Options for a source with guessed columns.
-DEFAULT = ReadOptions()
+# Approximate number of characters per block.
+BLOCK_SIZE = 1 << 22
+# A note on rows of zeros.
+ZEROS = (
+    "have 0 in every label column, which means that these documents have none of the topics; if they are unlabelled, "
+    "leave their cells empty"
+)
+
+
+class TableStream:
+    r"""The documents of a file larger than memory, in blocks; each loop reads the file again.
+
+    All blocks together equal the result of `read_table`. The file is read once here, to choose the columns, and once
+    per loop. Memory holds one block, eight bytes per id and the list of bad rows. Files of lines and Parquet files are
+    read in blocks; a .json file and a table in memory are one block.
+
+    Parameters
+    ----------
+    source : path, address or table
+        As in `read_table`.
+    options : ReadOptions, optional
+        Columns, encoding and bad rows; with ``on_error="raise"`` bad rows raise at the end of a loop. With a label
+        file, labels in the source are ignored.
+    keep_empty, keep_all : bool, default=False
+        As in `read_documents`.
+    size : int, optional
+        Approximate number of characters per block. Default: four million.
+    progress : callable, optional
+        Called with the number of rows read while the columns are chosen.
+
+    Attributes
+    ----------
+    report : ReadReport
+        The guesses and, after a loop, the rows that were left out.
+    rows : int
+        Rows of the table, good and bad.
+    characters : float
+        Estimated number of characters of all texts, from the length of the first ones.
+
+    Raises
+    ------
+    ReadError
+        As in `read_table`, and at the end of a loop without any document.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "texts.csv"
+    ...     _ = path.write_text("text,label\nrain at noon,weather\nshares fell,\n")
+    ...     stream = TableStream(path, size=10)
+    ...     [documents.labels for documents in stream]
+    [[['weather']], [[]]]
+    """
+
+    def __init__(
+        self,
+        source: object,
+        options: ReadOptions = DEFAULT,
+        *,
+        keep_empty: bool = False,
+        keep_all: bool = False,
+        size: int | None = None,
+        progress: RowProgress | None = None,
+    ) -> None:
+        if options.label_file is not None:
+            options = replace(options, labels=False, forbidden=False, label_file=None)
+        self._blocks = open_table(source, options)
+        self._size = BLOCK_SIZE if size is None else size
+        self._on_error = options.on_error
+        self._keep_empty = keep_empty
+        self._keep_all = keep_all
+        columns = Columns(self._blocks(self._size), options, progress)
+        columns.refuse_empty()
+        self._texts = columns.text()
+        self._id = columns.ids(unique=True)
+        self._has = columns.labels()
+        self._lacks = columns.forbidden()
+        self._free = dict.fromkeys(columns.names) if keep_all else columns.free
+        self.numbered = self._id is None
+        self._repeated = columns.repeated(self._id)
+        self.rows = columns.rows + keep_all * columns.unreadable
+        self.characters = columns.mean_length(*self._texts) * columns.rows
+        if self._repeated and not keep_all:
+            columns.guesses.append(
+                f"column {self._id!r} repeats ids, and later rows are left out; if it holds no ids of rows, name "
+                "another column with --id (id= in Python), or none"
+            )
+        treatment = "kept" if keep_all else "left out"
+        self.report = ReadReport(columns.source, tuple(columns.guesses), treatment=treatment)
+        self.report.raise_for_bad_rows(self._on_error)
+        self._lengths = {name: columns.mean_length(name) for name in self._free}
+        self._zeros = 0
+        self.reading = replace(
+            options,
+            text=self._texts,
+            labels=self._has.names or self._has.name or (None if options.labels is None else False),
+            id=False if columns.without_ids else self._id,
+            forbidden=self._lacks.name or (None if options.forbidden is None else False),
+            like=None,
+        )
+
+    def short_columns(self, most: int) -> list[str]:
+        """Names of further columns whose values have at most this many characters on average."""
+        return [name for name, length in self._lengths.items() if length <= most]
+
+    def __iter__(self) -> Iterator[Documents]:
+        """Yield the documents of each block, with a report on the rows of the block."""
+        seen: set[str] = set()
+        bad: list[BadRow] = []
+        left_out: list[int] = []
+        first = before = self._zeros = 0
+        found = False
+        for table in self._blocks(self._size):
+            documents = self._read(table, first, before, seen)
+            bad += documents.report.bad_rows
+            left_out += documents.report.left_out
+            first += len(table.places)
+            before += len(table.places) + len(table.problems)
+            found = found or len(documents) > 0
+            if len(documents):
+                yield documents
+        self.report = replace(self.report, guesses=self._notes(), bad_rows=tuple(bad), left_out=tuple(left_out))
+        self.report.raise_for_bad_rows(self._on_error)
+        if not found:
+            raise ReadError(f"{self.report.source}: there is no row with a text\n{self.report}".rstrip())
+
+    def _read(self, table: Table, first: int, before: int, seen: set[str]) -> Documents:
+        """Return the documents of a block.
+
+        ``first`` is the number of readable rows before it, ``before`` that of all rows. ``seen`` holds the
+        repeated ids read so far.
+        """
+        ids = table.ids if self._id is None else table.column(self._id)
+        texts, has, lacks = self._words(table), self._has.reader(table), self._lacks.reader(table)
+        # Row of the block (None if the reader of the file refused it), id, text, labels and forbidden labels.
+        found: list[tuple[int | None, Hashable, str, list[str], list[str]]] = []
+        left_out: list[int] = []
+        problems = dict(table.problems)
+        for number, (row, place) in enumerate(_all_rows(table), before):
+            key: Hashable = "" if row is None else first + row
+            try:
+                if row is None:
+                    raise ValueError(problems[place])
+                key = key if ids is None else read_id(ids[row])
+                again = self._id is not None and hash(str(key)) in self._repeated
+                if again and str(key) in seen:
+                    raise ValueError(f"the id {key!r} occurs a second time")
+                words, (labels, zeros) = texts(row), has(row)
+                forbidden = [*lacks(row)[0], *zeros]
+                check_labels(labels, forbidden)
+                found.append((row, key, words, labels, forbidden))
+                if again:
+                    seen.add(str(key))
+            except ValueError as error:
+                problems[place] = str(error)
+                if self._keep_all:
+                    found.append((row, key, self._any_words(texts, row), [], []))
+                else:
+                    left_out.append(number)
+        self._zeros += sum(labels == [NONE] for _, _, _, labels, _ in found) if self._has.names else 0
+        free = {name: table.column(name) for name in self._free}
+        return Documents(
+            ids=[key for _, key, _, _, _ in found],
+            texts=[words for _, _, words, _, _ in found],
+            labels=[names for _, _, _, names, _ in found],
+            columns={
+                name: [None if row is None else values[row] for row, *_ in found] for name, values in free.items()
+            },
+            forbidden=[names for _, _, _, _, names in found],
+            report=replace(
+                table.report(self._notes(), problems), left_out=tuple(left_out), treatment=self.report.treatment
+            ),
+            numbered=ids is None,
+            reading=self.reading,
+        )
+
+    def _words(self, table: Table) -> Callable[[int], str]:
+        """A function from a row to its text, which several columns may hold."""
+        columns = [table.column(name) for name in self._texts]
+
+        def read(row: int) -> str:
+            found = [text_cell(cells[row]) for cells in columns if not is_missing(cells[row])]
+            if not found and not self._keep_empty:
+                raise ValueError("empty text")
+            return "\n".join(found)
+
+        return read
+
+    def _any_words(self, texts: Callable[[int], str], row: int | None) -> str:
+        """Return the text of a row whose id or labels cannot be used; empty if it has none."""
+        try:
+            return "" if row is None else texts(row)
+        except ValueError:
+            return ""
+
+    def _notes(self) -> tuple[str, ...]:
+        """The guesses, and a note if most rows have 0 in all label columns."""
+        if 2 * self._zeros <= self.rows:
+            return self.report.guesses
+        return (*self.report.guesses, f"{self._zeros:,} of {self.rows:,} rows {ZEROS}")
+
+
+def _all_rows(table: Table) -> Iterable[tuple[int | None, int]]:
+    """Yield number and place of all rows of a block, in their order; the number of a refused row is None."""
+    if not table.problems:
+        return enumerate(table.places)
+    numbers = {place: row for row, place in enumerate(table.places)}
+    return ((numbers.get(place), place) for place in sorted({*numbers, *table.problems}))
 
 
 def read_documents(
@@ -65,21 +282,7 @@ def read_documents(
     return attach_labels(documents, labels, on_error=options.on_error)
 
 
-def read_table(
-    source: object,
-    *,
-    text: Names | None = None,
-    labels: Names | Literal[False] | None = None,
-    id: str | Literal[False] | None = None,
-    forbidden: str | None = None,
-    separator: str | None = None,
-    label_file: str | Path | None = None,
-    encoding: str | None = None,
-    delimiter: str | None = None,
-    sheet: str | None = None,
-    on_error: OnError = "skip",
-    keep_empty: bool = False,
-) -> Documents:
+def read_table(source: object, *, keep_empty: bool = False, **options: Unpack[ReadKeywords]) -> Documents:
     """Read documents from a file or from a table in memory.
 
     Columns without a given name are guessed where it is obvious, and ``documents.report`` lists the guesses. It also
@@ -141,8 +344,7 @@ def read_table(
     DataFrame: 1 bad row, left out
       row 2: empty text
     """
-    options = ReadOptions(text, labels, id, forbidden, separator, encoding, delimiter, label_file, on_error, sheet)
-    return _from_table(source, options, keep_empty)
+    return _from_table(source, ReadOptions(**options), keep_empty)
 
 
 def read_folder(
@@ -219,7 +421,7 @@ def read_folder(
 
 def _from_table(source: object, options: ReadOptions, keep_empty: bool, keep_all: bool = False) -> Documents:
     table = load_table(source, options)
-    (documents,) = TableStream.of(table, options, keep_empty=keep_empty, keep_all=keep_all)
+    (documents,) = TableStream(table, options, keep_empty=keep_empty, keep_all=keep_all)
     if options.label_file is None:
         return documents
     documents = attach_labels(documents, read_label_file(options), on_error=options.on_error)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.penalties import topic_penalties
-from topicsteer.labels.forest import Forest
+from topicsteer.labels.forest import FLAT, Forest
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, Supervision
 from topicsteer.nmf.blocks import slices
 from topicsteer.nmf.protocols import DenseStore, Rows, SparseStore
@@ -63,6 +63,7 @@ def apply_guide(
     embeddings: Array | None = None,
     latent: Callable[[slice], Array | None] | None = None,
     threads: int | None = None,
+    threshold_documents: int = THRESHOLD_DOCUMENTS,
     progress: Callable[[int, int], object] | None = None,
 ) -> GuideOutput:
     """Compute memberships, thresholds and penalties of all documents.
@@ -86,10 +87,12 @@ def apply_guide(
         Latent semantics of a slice of the documents, if they are known; only for rows in memory.
     threads : int, optional
         None = all cores.
+    threshold_documents : int
+        Thresholds are chosen from at most this many documents.
     progress : callable, optional
         Called with the number of finished blocks and the number of all blocks.
     """
-    step = -(-X.shape[0] // THRESHOLD_DOCUMENTS)
+    step = -(-X.shape[0] // threshold_documents)
     width = len(groups) + guide.open
     memberships = X.dense_store(folder, "memberships", width, np.float32)
     penalties = X.sparse_store(folder, "penalties", n_components, X.dtype)
@@ -166,7 +169,7 @@ def _apply_to_block(
             found = topic_probabilities(guide.probabilities(X[rows], threads, embeddings=E, latent=D), groups, forest)
             own = apply_labels(found, supervision)
             options = {"open_world": guide.open, "by_names": not guide.chosen_from}
-            rest = own_columns(own, forest)
+            rest = forest.rest(own)
             found_penalties.append(topic_penalties(rest, covered, n_components, supervision.decided, **options))
             sample[places[rows.start] : places[rows.stop]] = found[sampled[rows], :known]
             yield with_none(own, known, forest) if guide.open else own
@@ -177,21 +180,15 @@ def _apply_to_block(
 
 
 def merged_classes(probabilities: Array, groups: Sequence[Sequence[int]]) -> Array:
-    """Probabilities of topics that are made up of classes of the guide: the maximum over these."""
+    """Probabilities of topics that are made up of classes of the guide: the maximum over these, 0 without any."""
     if all(len(group) == 1 for group in groups) and len(groups) == probabilities.shape[1]:
         return np.asarray(probabilities[:, [k for (k,) in groups]])
-    return np.stack([probabilities[:, list(group)].max(axis=1) for group in groups], axis=1)
+    return np.stack([probabilities[:, list(group)].max(axis=1, initial=0) for group in groups], axis=1)
 
 
-def topic_probabilities(probabilities: Array, groups: Sequence[Sequence[int]], forest: Forest | None) -> Array:
+def topic_probabilities(probabilities: Array, groups: Sequence[Sequence[int]], forest: Forest) -> Array:
     """Probabilities of topics from the classes of the guide; no topic of a tree exceeds its parent."""
-    found = merged_classes(probabilities, groups)
-    return found if forest is None else forest.raised(found)
-
-
-def own_columns(memberships: Array, forest: Forest | None) -> Array:
-    """Memberships of the columns of the factorisation: a topic of a tree without the topics below it."""
-    return memberships if forest is None else forest.rest(memberships)
+    return forest.raised(merged_classes(probabilities, groups))
 
 
 def topic_classes(
@@ -207,10 +204,9 @@ def covered_topics(guide: Guide, groups: Sequence[Sequence[int]]) -> NDArray[np.
     return np.array([covers[list(group)].any() for group in groups], dtype=np.bool_)
 
 
-def with_none(memberships: Array, n_known: int, forest: Forest | None = None) -> Array:
+def with_none(memberships: Array, n_known: int, forest: Forest = FLAT) -> Array:
     """Memberships with a last column: the probability that a document has none of the known topics."""
-    top = memberships[:, :n_known] if forest is None else memberships[:, list(forest.roots)]
-    none = np.prod(1 - top, axis=1, keepdims=True)
+    none = np.prod(1 - forest.top(memberships[:, :n_known]), axis=1, keepdims=True)
     return np.hstack([memberships, none])
 
 
@@ -222,10 +218,8 @@ def apply_labels(probabilities: Array, supervision: Supervision) -> Array:
     """
     states = supervision.patterns[supervision.pattern]
     known = states.shape[1]
-    if supervision.forest is not None:
-        below = supervision.forest.conditional(probabilities[:, :known], states)
-        probabilities = np.hstack([below, probabilities[:, known:]])
-    labelled = np.where(states == PERMITTED, 1, np.where(states == FORBIDDEN, 0, probabilities[:, :known]))
+    below = supervision.forest.conditional(probabilities[:, :known], states)
+    labelled = np.where(states == PERMITTED, 1, np.where(states == FORBIDDEN, 0, below))
     if known == probabilities.shape[1]:
         return np.asarray(labelled, dtype=probabilities.dtype)
     free = np.where(supervision.permits[:, None], 0, probabilities[:, known:])
@@ -240,40 +234,31 @@ def relabelled(memberships: Array, supervision: Supervision) -> Array:
     return with_none(apply_labels(memberships[:, :-1], supervision), known, supervision.forest)
 
 
-def accepted(memberships: Array, thresholds: Array) -> NDArray[np.bool_]:
-    """Whether each document has each known topic: memberships at or above the thresholds.
-
-    In an open world, memberships have further columns, which do not count.
-    """
-    return np.asarray(memberships[:, : len(thresholds)] >= thresholds)
-
-
-def choose_thresholds(guide: Guide, probabilities: Array, forest: Forest | None = None) -> Array:
+def choose_thresholds(guide: Guide, probabilities: Array, forest: Forest = FLAT) -> Array:
     """The threshold of each known topic, from the probabilities of a guide; no parent has a larger one than a child.
 
     Few labels leave even the surest documents some probability of no known topic. Thresholds are lower by it. Names
     alone have larger memberships, see `Guide`.
     """
-    thresholds = best_thresholds(probabilities)
-    thresholds = thresholds if forest is None else forest.lowered(thresholds)
+    thresholds = forest.lowered(best_thresholds(probabilities))
     if guide.outside is None or not guide.group_classes or not guide.by_labels:
         return thresholds
     return thresholds * OPEN_THRESHOLD * (1 - float(guide.outside.probability.min()))
 
 
-def best_thresholds(probabilities: Array) -> Array:
+def best_thresholds(probabilities: Array, limits: tuple[float, float] = THRESHOLD_RANGE) -> Array:
     """The threshold of each topic that maximises the expected Jaccard index, shrunk towards a common threshold.
 
     If the m most probable documents are accepted, Σp of them are expected to be correct. The expected size of the union
     is m plus the expected number of missed documents.
 
     Thresholds of single topics are noisy. The result is the geometric mean of the topic's own threshold and a common
-    threshold, limited to `THRESHOLD_RANGE`. The common one is the geometric mean over topics with any probability.
+    threshold, within ``limits``. The common one is the geometric mean over topics with any probability.
     """
     own = [_own_thresholds(probabilities[:, topics]) for topics in slices(probabilities.shape[1], TOPICS)]
     thresholds, any_probability = (np.concatenate([found[k] for found in own]) for k in (0, 1))
-    typical = np.exp(np.log(thresholds[any_probability]).mean()) if any_probability.any() else THRESHOLD_RANGE[0]
-    return np.asarray(np.clip(np.sqrt(thresholds * typical), *THRESHOLD_RANGE))
+    typical = np.exp(np.log(thresholds[any_probability]).mean()) if any_probability.any() else limits[0]
+    return np.asarray(np.clip(np.sqrt(thresholds * typical), *limits))
 
 
 def _own_thresholds(probabilities: Array) -> tuple[Array, NDArray[np.bool_]]:

@@ -91,11 +91,11 @@ def lead_over_others(scores: Array) -> Array:
     return np.asarray(scores - np.where(scores >= best, second, best))
 
 
-def pooled_regression(features: Array, given: NDArray[np.bool_], weight: Array) -> Array:
-    """Weights and intercept of one logistic regression on the pairs of all topics."""
-    if len(given) > PAIRS:  # a sample represents the negative pairs
+def pooled_regression(features: Array, given: NDArray[np.bool_], weight: Array, most: int = PAIRS) -> Array:
+    """Fit one logistic regression to at most ``most`` pairs of all topics; return its weights and intercept."""
+    if len(given) > most:  # a sample represents the negative pairs
         yes, no = np.flatnonzero(given), np.flatnonzero(~given)
-        some = np.random.default_rng(0).choice(no, max(PAIRS - len(yes), PAIRS // 10), replace=False)
+        some = np.random.default_rng(0).choice(no, max(most - len(yes), most // 10), replace=False)
         pick = np.concatenate([yes, some])
         weight = np.where(given, 1, len(no) / len(some))[pick] * weight[pick]
         features, given = features[pick], given[pick]

@@ -153,7 +153,7 @@ def find_groups(corpus: MixtureInput, n_groups: int) -> tuple[Array, GroupTree]:
     The starts are the same in every fit, so that groups come back as far as the documents allow.
     """
     with workers(corpus.threads) as run:
-        mixture, known = _Mixture.of(corpus, run), corpus.topics.shape[1]
+        mixture, known = Mixture.of(corpus, run), corpus.topics.shape[1]
         seeds = [np.random.default_rng(start) for start in range(STARTS)]
         runs = np.empty((corpus.X.shape[0], STARTS * n_groups), dtype=np.float32)
         for start, rng in enumerate(seeds):
@@ -169,7 +169,7 @@ def find_groups(corpus: MixtureInput, n_groups: int) -> tuple[Array, GroupTree]:
 def continue_groups(corpus: MixtureInput, memberships: Array) -> Array:
     """The groups of an earlier mixture after a change of documents or labels."""
     with workers(corpus.threads) as run:
-        found = _Mixture.of(corpus, run).fit(memberships, ITERATIONS)
+        found = Mixture.of(corpus, run).fit(memberships, ITERATIONS)
     return np.asarray(found[:, corpus.topics.shape[1] :])
 
 
@@ -243,7 +243,7 @@ def _entropy(p: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class _Mixture:
+class Mixture:
     """The mixture: scaled documents and their transpose, log priors of known topics and of groups, fixed documents."""
 
     X: sp.csr_array
@@ -256,7 +256,8 @@ class _Mixture:
     run: OrderedMap
 
     @classmethod
-    def of(cls, corpus: MixtureInput, run: OrderedMap) -> _Mixture:
+    def of(cls, corpus: MixtureInput, run: OrderedMap) -> Mixture:
+        """Prepare the mixture of a corpus."""
         total = np.asarray(corpus.X.sum(axis=1)).ravel()
         factor = (LENGTH / np.maximum(total, 1e-9)).astype(np.float32)
         data = corpus.X.data.astype(np.float32) * np.repeat(factor, np.diff(corpus.X.indptr))

@@ -31,7 +31,7 @@ from topicsteer.guidance.calibration import Calibration
 from topicsteer.guidance.components import Components
 from topicsteer.guidance.discover import GroupTree
 from topicsteer.guidance.latent import dense_features, project, unit_rows
-from topicsteer.guidance.levels import Levels, no_components
+from topicsteer.guidance.levels import Levels
 from topicsteer.guidance.outside import Outside
 from topicsteer.guidance.ridge import Choice
 from topicsteer.guidance.rounds import Rounds
@@ -95,7 +95,7 @@ class Guide:
         as further classes keep other documents out: memberships of known topics are the geometric mean of both. Names
         alone give little evidence, so without labels one of both is enough: 1 - (1 - a)(1 - b).
     levels : Levels or None
-        Further levels of a tree of topics, and free topics inside others. The rounds above are of the leaves.
+        Further levels of a tree of topics. The rounds above are of the leaves.
     """
 
     basis: Array
@@ -163,7 +163,7 @@ class Guide:
             above = [expit(odds) for odds in self.levels.odds(D, products[:, products.shape[1] - self.levels.width :])]
             if self.outside is not None:
                 above = [(1 - self.outside.none(D))[:, None] * own for own in above]
-            out[:] = self.levels.combined(out, self._base, above, D)
+            out[:] = self.levels.combined(out, self._base, above)
 
     def left_out_probabilities(self) -> Array:
         """Probability of each known topic in the labelled documents ``rows``, each without its own labels."""
@@ -225,30 +225,6 @@ class Guide:
         """The same guide with new row numbers of its documents, and zeros for new terms."""
         more = 0 if n_terms is None else n_terms - len(self.basis)
         return replace(self, rows=rows, basis=np.pad(self.basis, ((0, more), (0, 0))))
-
-    def with_found(self, parents: Sequence[int], components: Components) -> Guide:
-        """The guide with further free topics inside classes; they are numbered after the known topics.
-
-        ``parents`` are the classes that they are inside.
-        """
-        old, more = self.n_known, len(parents)
-
-        def shifted(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-            return np.where(numbers >= old, numbers + more, numbers)
-
-        flat = np.full(old, -1, dtype=np.int64)
-        before = self.levels or Levels(
-            flat, (), 0, self.left_out[:, :0], np.zeros(0, dtype=np.int64), no_components(len(self.dense))
-        )
-        every = shifted(np.append(before.parents, np.asarray(parents, dtype=np.int64)))
-        closed = None if self.closed is None else replace(self.closed, covered=shifted(self.closed.covered))
-        return replace(
-            self,
-            covered=shifted(self.covered),
-            closed=closed,
-            n_known=old + more,
-            levels=before.with_found(every, np.arange(old, old + more), components),
-        )
 
     @property
     def _base(self) -> NDArray[np.int64]:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from topicsteer.guidance.embeddings import Encoder, embed
 from topicsteer.labels.codebook import Codebook, Topic
+from topicsteer.system.failures import warn_user
 from topicsteer.system.types import Array
-from topicsteer.system.warn import warn_user
 
 Vectorise = Callable[[list[str]], sp.csr_array]
 

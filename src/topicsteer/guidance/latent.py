@@ -59,15 +59,15 @@ TERMS = 2_560
 ROWS = 4_096
 
 
-def latent_directions(rows: Rows, seed: int = 0, threads: int | None = None) -> Array:
-    """Right singular vectors of the documents, or of a sample of them, as columns; labels are not used.
+def latent_directions(rows: Rows, seed: int = 0, threads: int | None = None, *, most: int = SVD_DOCUMENTS) -> Array:
+    """Right singular vectors of at most ``most`` documents, as columns; labels are not used.
 
     The rows may be in memory, on disk or on a cluster: the same documents give the same directions.
     """
     n, t = rows.shape
     chosen = np.arange(n)
-    if n > SVD_DOCUMENTS:
-        chosen = np.sort(np.random.default_rng(seed).choice(n, SVD_DOCUMENTS, replace=False))
+    if n > most:
+        chosen = np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
     X = rows.matrix if rows.matrix is not None and len(chosen) == n else rows.take(chosen)
     size = min(DIMENSIONS, len(chosen) // 5, t // 5)
     if size < MIN_DIMENSIONS:
@@ -96,12 +96,10 @@ def leading_directions(X: sp.csr_array, size: int, seed: int = 0, threads: int |
     kernels.prepare(np.float32)
     steps = STEPS + math.ceil(STEPS_PER_STRIP * size / kernels.STRIP)
     with workers(threads) as run:
-        return _directions(*_lanczos(X, steps, seed, run), size, run)
+        return _directions(*lanczos(X, steps, seed, run), size, run)
 
 
-def _lanczos(
-    X: sp.csr_array, steps: int, seed: int, run: OrderedMap
-) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+def lanczos(X: sp.csr_array, steps: int, seed: int, run: OrderedMap) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
     """Orthonormal vectors Q and, behind them, the residual of the last step; T = QᵀAQ."""
     product, width = GramProduct(X), kernels.STRIP
     vectors = np.zeros((X.shape[1], (steps + 1) * width), dtype=np.float32)

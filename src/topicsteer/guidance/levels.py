@@ -1,14 +1,13 @@
-"""Probabilities of a tree of topics: the levels above the leaves, and free topics inside a topic.
+"""Probabilities of a tree of topics: the levels above the leaves.
 
 Each level is a flat guide for its own topics (see `topicsteer.guidance.tree`). `combine_cuts` makes one consistent
-probability per topic of them. A free topic inside another has a part of its documents: its probability is that of the
-parent times the probability given the parent (see `topicsteer.guidance.children`).
+probability per topic of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +16,6 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from topicsteer.guidance.calibration import FIXED_CALIBRATION, Calibration
-from topicsteer.guidance.components import Components
 from topicsteer.guidance.rounds import Rounds
 from topicsteer.labels.forest import Forest
 from topicsteer.system.types import Array
@@ -30,47 +28,33 @@ SHARED = 0.5
 BY_TOPIC = ("scale", "rarity", "shift", "second_shift")
 # Arrays of rounds with one row per level, and the lengths of these rows.
 BY_LEVEL = {"calibration": 6, "mix": 4}
-# Fields of components, and their prefix in files.
-COMPONENT_ARRAYS, COMPONENT = ("weights", "levels", "slopes"), "component_"
 
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """The levels of a tree of topics that are above the base, and the free topics inside others.
+    """The levels of a tree of topics that are above the base.
 
     Parameters
     ----------
     parents : array of int (n_known,)
-        Parent of each known topic, -1 without one. The parent of a free topic may be a group of an open world.
+        Parent of each known topic, -1 without one.
     rounds : tuple of Rounds
         Guides of the cuts of the tree, from the top. The guide of the ``base`` cut is not among them.
     base : int
         Number of the cut with the guide that these levels belong to, usually the last.
     left_out : array (n_rows, number of topics of all rounds)
         Probabilities of labelled documents while their own labels are hidden.
-    found : array of int (n_found,)
-        Free topics inside others; a topic comes after its parent.
-    components : Components
-        Probability of each of them in a document with its parent.
     """
 
     parents: NDArray[np.int64]
     rounds: tuple[Rounds, ...]
     base: int
     left_out: Array
-    found: NDArray[np.int64]
-    components: Components
-
-    @cached_property
-    def named(self) -> NDArray[np.int64]:
-        """Topics that are not free."""
-        return np.setdiff1d(np.arange(len(self.parents)), self.found)
 
     @cached_property
     def forest(self) -> Forest:
-        """The tree of the named topics, by their positions in ``named``."""
-        place = {-1: -1} | {topic: position for position, topic in enumerate(self.named.tolist())}
-        return Forest(tuple(place[self.parents[topic]] for topic in self.named.tolist()))
+        """The tree of the topics."""
+        return Forest(tuple(self.parents.tolist()))
 
     @property
     def width(self) -> int:
@@ -80,7 +64,7 @@ class Levels:
     def odds(self, D: Array, products: Array) -> list[Array]:
         """Log odds of the covered topics of each level, from features and products with terms."""
         ends = np.cumsum([own.width for own in self.rounds])[:-1]
-        parts = np.split(products, ends, axis=1) if self.rounds else []
+        parts = np.split(products, ends, axis=1)
         return [own.odds(D, part) for own, part in zip(self.rounds, parts, strict=True)]
 
     def covers(self, base: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -88,13 +72,9 @@ class Levels:
         found = base.copy()
         for own in self.rounds:
             found[own.covered] = True
-        found[self.found] = True
-        found[self.named] = self.forest.with_ancestors(found[None, self.named])[0]
-        return found
+        return np.asarray(self.forest.with_ancestors(found[None])[0])
 
-    def combined(
-        self, base: Array, covered: NDArray[np.int64], above: Sequence[Array], D: Array | None
-    ) -> NDArray[np.float32]:
+    def combined(self, base: Array, covered: NDArray[np.int64], above: Sequence[Array]) -> NDArray[np.float32]:
         """Probability of each known topic.
 
         Parameters
@@ -105,67 +85,44 @@ class Levels:
             Topics that the base covers.
         above : sequence of arrays (n_documents, covered topics of the level)
             Probabilities of each level.
-        D : array (n_documents, dimensions) or None
-            Features of the documents; None leaves free topics at 0.
         """
-        found = np.array(base, dtype=np.float32)
-        if self.rounds:
-            found[:, self.named] = self._combined_cuts(base, covered, above)
-        if len(self.found):
-            part = np.zeros((len(base), len(self.found))) if D is None else self.components.probabilities(D)
-            for column, topic in enumerate(self.found.tolist()):
-                found[:, topic] = found[:, self.parents[topic]] * part[:, column]
-        return found
-
-    def _combined_cuts(self, base: Array, covered: NDArray[np.int64], above: Sequence[Array]) -> Array:
-        """Probabilities of the named topics."""
         given, known = [], []
         levels = zip(self.rounds, above, strict=True)
         for number, cut in enumerate(self.forest.cuts):
-            topics = self.named[list(cut)]
+            topics = list(cut)
             numbers, P = (covered, base[:, covered]) if number == self.base else _of_level(*next(levels))
             every = np.zeros_like(base)
             every[:, numbers] = P
             given.append(every[:, topics])
             known.append(np.isin(topics, numbers))
-        return combine_cuts(self.forest, given, known)
+        found = np.array(base, dtype=np.float32)
+        found[:, : len(self.parents)] = combine_cuts(self.forest, given, known)
+        return found
 
     def left_out_probabilities(self, base: Array, covered: NDArray[np.int64]) -> Array:
-        """As :meth:`combined`, for the labelled documents without their own labels; free topics have none."""
+        """As :meth:`combined`, for the labelled documents without their own labels."""
         ends = np.cumsum([len(own.covered) for own in self.rounds])[:-1]
-        own = np.split(self.left_out, ends, axis=1) if self.rounds else []
-        found = self.combined(np.nan_to_num(base), covered, [np.nan_to_num(part) for part in own], None)
+        own = np.split(self.left_out, ends, axis=1)
+        found = self.combined(np.nan_to_num(base), covered, [np.nan_to_num(part) for part in own])
         # The only document of a topic cannot be left out. The topics above it then have the values of their own level.
         lost = np.zeros(found.shape, dtype=np.bool_)
-        lost[:, self.named] = self.forest.with_ancestors(np.isnan(base[:, self.named]))
+        known = len(self.parents)
+        lost[:, :known] = self.forest.with_ancestors(np.isnan(base[:, :known]))
         for part, rounds in zip(own, self.rounds, strict=True):
             found[:, rounds.covered] = np.where(lost[:, rounds.covered], part, found[:, rounds.covered])
         return np.where(np.isnan(base), np.nan, found)
-
-    def with_found(self, parents: NDArray[np.int64], found: NDArray[np.int64], components: Components) -> Levels:
-        """The levels with further free topics; ``parents`` has the parents of all topics."""
-        own = self.components
-        joined = Components(
-            np.hstack([own.weights, components.weights]),
-            np.append(own.levels, components.levels),
-            np.append(own.slopes, components.slopes),
-        )
-        return replace(self, parents=parents, found=np.append(self.found, found), components=joined)
 
     # --- files ---
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All fields as arrays under their names in files."""
         own = [rounds.arrays() for rounds in self.rounds]
-        width = len(self.components.weights)
         return {
             "parents": self.parents,
             "base": np.array([self.base], dtype=np.int64),
             "sizes": np.array([len(rounds.covered) for rounds in self.rounds], dtype=np.int64),
             "left_out": self.left_out,
-            "found": self.found,
-            **{COMPONENT + name: getattr(self.components, name) for name in COMPONENT_ARRAYS},
-            "dense": np.hstack([arrays["dense"] for arrays in own]) if own else np.zeros((width, 0), dtype=np.float32),
+            "dense": np.hstack([arrays["dense"] for arrays in own]),
             "covered": np.concatenate([np.zeros(0, dtype=np.int64), *(arrays["covered"] for arrays in own)]),
             **{name: np.concatenate([np.zeros(0), *(arrays[name] for arrays in own)]) for name in BY_TOPIC},
             **{
@@ -184,14 +141,7 @@ class Levels:
             parts |= {name: arrays[name][level] for name in BY_LEVEL}
             rounds.append(Rounds.from_arrays(parts | {"dense": arrays["dense"][:, own]}))
             start += size
-        components = Components(*(arrays[COMPONENT + name] for name in COMPONENT_ARRAYS))
-        parents, found = arrays["parents"], arrays["found"]
-        return cls(parents, tuple(rounds), int(arrays["base"][0]), arrays["left_out"], found, components)
-
-
-def no_components(width: int) -> Components:
-    """Components without a column, for features of this width."""
-    return Components(np.zeros((width, 0), dtype=np.float32), np.zeros(0), np.zeros(0))
+        return cls(arrays["parents"], tuple(rounds), int(arrays["base"][0]), arrays["left_out"])
 
 
 def empty_rounds(width: int) -> Rounds:

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from topicsteer.guidance.latent import ROWS, cross_gram
-from topicsteer.labels.folds import assign_folds
-from topicsteer.labels.supervision import PERMITTED
+from topicsteer.labels.supervision import PERMITTED, assign_folds
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
@@ -143,7 +142,7 @@ def learn_outside(
     gram += LABELLED_WEIGHT * (names.T @ names)
     from_names = np.zeros((D.shape[1], known))
     np.add.at(from_names.T, named, names)
-    document_weight = _document_weight(given, probabilities)
+    document_weight = documents_per_label(given, probabilities)
 
     def one(fold: int) -> tuple[Array, Array, Array]:
         """Weights with the labels of a fold hidden, usual scores of its topics, and evidence of all documents."""
@@ -195,7 +194,7 @@ def _usual(scores: Array, given: NDArray[np.bool_]) -> Array:
     return np.asarray(np.maximum((total + TYPICAL_DOCUMENTS * typical) / (count + TYPICAL_DOCUMENTS), 1e-6))
 
 
-def _document_weight(given: NDArray[np.bool_], probabilities: Array) -> Array:
+def documents_per_label(given: NDArray[np.bool_], probabilities: Array) -> Array:
     """Number of documents that a labelled document stands for.
 
     People label three documents per topic rather than a random sample. The chance of a label is then the sum over the

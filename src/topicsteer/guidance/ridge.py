@@ -201,7 +201,8 @@ class Examples:
     """Training examples of the ridge regression: labelled documents, followed by the names of topics.
 
     ``document_weight``, ``states`` and ``expected`` are of the documents only; ``named`` are the topics of the texts
-    that follow. ``expected`` are probabilities of unknown labels, NaN elsewhere.
+    that follow. ``expected`` are probabilities of unknown labels, NaN elsewhere. More documents than
+    ``exact_documents`` are solved by iterations.
     """
 
     terms: sp.csr_array
@@ -211,6 +212,7 @@ class Examples:
     states: NDArray[np.int8]
     named: NDArray[np.int64]
     expected: Array | None = None
+    exact_documents: int = EXACT_DOCUMENTS
 
     @classmethod
     def of(
@@ -237,7 +239,7 @@ class Examples:
     @property
     def exact(self) -> bool:
         """Whether there are few enough documents for an exact solution and leave-one-out scores."""
-        return len(self.document_weight) <= EXACT_DOCUMENTS
+        return len(self.document_weight) <= self.exact_documents
 
     @cached_property
     def plain_kernel(self) -> Array:

@@ -10,8 +10,8 @@ from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.penalties import topic_penalties
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, Supervision
 from topicsteer.nmf.protocols import Rows
+from topicsteer.system.failures import warn_user
 from topicsteer.system.types import Array
-from topicsteer.system.warn import warn_user
 
 # Number of topics that a warning lists.
 SHOWN = 8

@@ -43,11 +43,10 @@ from topicsteer.guidance.calibration import (
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.latent import ROWS
-from topicsteer.guidance.ridge import Choice, Examples, Ridge, choose_ridge, no_report
+from topicsteer.guidance.ridge import EXACT_DOCUMENTS, Choice, Examples, Ridge, choose_ridge, no_report
 from topicsteer.guidance.sample import Sample
 from topicsteer.guidance.word_round import Background, LearntRound
-from topicsteer.labels.folds import assign_folds
-from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
+from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision, assign_folds
 from topicsteer.nmf import kernels
 from topicsteer.nmf.blocks import slices
 from topicsteer.nmf.protocols import Rows
@@ -77,6 +76,7 @@ def train_guide(
     previous: Guide | None = None,
     choice: Choice | None = None,
     sample: Sample | None = None,
+    exact_documents: int = EXACT_DOCUMENTS,
     seed: int = 0,
     threads: int | None = None,
     report: Report = no_report,
@@ -112,6 +112,8 @@ def train_guide(
     sample : Sample, optional
         The documents to learn from, if their features are to be shared with later steps. It replaces ``directions``
         and ``latent``.
+    exact_documents : int
+        More labelled documents are solved by iterations, and judged in folds.
     seed : int, default=0
         Seed of the decomposition and the samples.
     threads : int, optional
@@ -149,6 +151,7 @@ def train_guide(
     E = None if embeddings is None else embeddings[rows]
     with workers(threads) as run:
         examples = Examples.of(sample.terms[: len(rows)], states, document_weight, names, E, directions, threads, soft)
+        examples = replace(examples, exact_documents=exact_documents)
         if previous is not None and 0 < len(rows) <= RESELECTION_GROWTH * previous.chosen_from:
             name = previous.choice.name if examples.named.size else 0.0
             ridge = examples.ridge(replace(previous.choice, name=name))

@@ -14,7 +14,7 @@ Both rules were chosen by average precision on 20 Newsgroups and Reuters: see `e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.latent import latent_directions
-from topicsteer.guidance.levels import LEAST, Levels, empty_rounds, no_components
+from topicsteer.guidance.levels import LEAST, Levels, empty_rounds
 from topicsteer.guidance.rounds import Rounds
 from topicsteer.guidance.train import train_guide
 from topicsteer.labels.forest import Forest
@@ -37,10 +37,8 @@ from topicsteer.system.types import Array
 def train_tree(
     X: Rows,
     supervision: Supervision,
-    found: Sequence[int],
     open_world: Callable[..., Guide],
     *,
-    rests: Collection[int] = (),
     names: TopicTexts | None = None,
     embeddings: Array | None = None,
     confidence: Array | None = None,
@@ -55,39 +53,24 @@ def train_tree(
         As in `topicsteer.guidance.train.train_guide`.
     supervision : Supervision
         Labels that follow the tree.
-    found : sequence of int
-        Free topics inside others, which have no guide. The topics that they are inside have a rest.
     open_world : callable
         From a guide of flat topics to the guide of an open world; called with the guide and, by name, ``supervision``,
         ``names`` and ``confidence``.
-    rests : collection of int
-        Further topics that have documents with none of the named topics below.
     """
-    n_topics = len(supervision.topics)
-    parents = np.array(supervision.forest.parents if supervision.forest else [-1] * n_topics, dtype=np.int64)
-    named = np.setdiff1d(np.arange(n_topics), np.asarray(found, dtype=np.int64))
-    place = {-1: -1} | {topic: position for position, topic in enumerate(named.tolist())}
-    forest = Forest(tuple(place[int(parents[topic])] for topic in named))
-    labels = Supervision(
-        tuple(supervision.topics[k] for k in named), supervision.pattern, supervision.patterns[:, named], forest
-    )
-    rests = {place[k] for k in {*rests, *parents[list(found)].tolist()} if k in place}
-    own_names = None if names is None else _texts_of(names, named.tolist())
+    forest = supervision.forest
     if directions is None:
         directions = latent_directions(X, options.get("seed", 0), options.get("threads"))
     shared = {"embeddings": embeddings, "confidence": confidence, "directions": directions, **options}
-    guides = train_cuts(X, labels, forest, names=own_names, rests=rests, **shared)
+    guides = train_cuts(X, supervision, forest, names=names, **shared)
     base = max((level for level, guide in enumerate(guides) if guide is not None), default=-1)
     if base < 0 or (leaves := guides[base]) is None:
         return None
     cut = forest.cuts[base]
-    flat, weight = likeliest_labels(
-        X, labels, forest, cut, rests, leaves, embeddings, confidence, options.get("threads")
-    )
-    texts = None if own_names is None else _texts_of(own_names, cut)
+    flat, weight = likeliest_labels(X, supervision, forest, cut, leaves, embeddings, confidence, options.get("threads"))
+    texts = None if names is None else texts_of(names, cut)
     opened = open_world(leaves, supervision=flat, names=texts, confidence=weight)
     above = [None if level == base else guide for level, guide in enumerate(guides)]
-    return _joined(opened, forest.cuts, above, base, named, parents)
+    return _joined(opened, forest, above, base)
 
 
 def likeliest_labels(
@@ -95,7 +78,6 @@ def likeliest_labels(
     supervision: Supervision,
     forest: Forest,
     cut: Sequence[int],
-    rests: Collection[int],
     guide: Guide,
     embeddings: Array | None,
     confidence: Array | None,
@@ -104,12 +86,12 @@ def likeliest_labels(
     """Flat labels of a cut: labels that end above it become their likeliest topic below, with less confidence."""
     topics = tuple(supervision.topics[k] for k in cut)
     flat = Supervision(topics, supervision.pattern, supervision.patterns[:, list(cut)])
-    rows = np.flatnonzero(np.asarray(ends(supervision.patterns, forest, cut, rests).any(axis=1))[flat.pattern])
+    rows = np.flatnonzero(np.asarray(ends(supervision.patterns, forest, cut).any(axis=1))[flat.pattern])
     if not rows.size:
         return flat, confidence
     E = None if embeddings is None else embeddings[rows]
     P = guide.probabilities(X.take(rows), threads, embeddings=E)
-    expected = expected_labels(P, supervision, forest, cut, rows, rests)[rows].toarray()
+    expected = expected_labels(P, supervision, forest, cut, rows)[rows].toarray()
     states = np.full(expected.shape, UNKNOWN, dtype=np.int8)
     states[np.arange(len(rows)), expected.argmax(axis=1)] = PERMITTED
     weight = np.ones(X.shape[0]) if confidence is None else confidence.astype(np.float64)
@@ -119,14 +101,12 @@ def likeliest_labels(
 
 def _joined(
     guide: Guide,
-    cuts: Sequence[Sequence[int]],
+    forest: Forest,
     guides: Sequence[Guide | None],
     base: int,
-    named: NDArray[np.int64],
-    parents: NDArray[np.int64],
 ) -> Guide:
     """The guide of the base cut with the guides of the other cuts as its levels; topics get their final numbers."""
-    n_known, own = len(parents), named[list(cuts[base])]
+    n_known, own = len(forest), np.array(forest.cuts[base])
     q, width, latent = guide.directions.shape[1], len(guide.dense), len(guide.seen)
 
     def numbers(covered: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -135,7 +115,7 @@ def _joined(
         return np.where(known, own[np.where(known, covered, 0)], covered - len(own) + n_known)
 
     rounds, bases, left_out = [], [guide.basis], [guide.left_out[:, :0]]
-    for level, (cut, other) in enumerate(zip(cuts, guides, strict=True)):
+    for level, (cut, other) in enumerate(zip(forest.cuts, guides, strict=True)):
         if level == base:
             continue
         if other is None:
@@ -144,12 +124,11 @@ def _joined(
         dense = other.dense.copy()
         if guide.embedding:  # features have the weight of the embeddings of the base
             dense[latent:] *= np.float32(np.sqrt(other.embedding / guide.embedding))
-        covered = named[np.asarray(cut)[other.covered]]
+        covered = np.asarray(cut)[other.covered]
         rounds.append(Rounds(dense, other.scale, other.calibration, other.word_round, covered))
         bases.append(other.basis[:, q:])
         left_out.append(other.left_out)
-    nothing = np.zeros(0, dtype=np.int64)
-    levels = Levels(parents, tuple(rounds), base, np.hstack(left_out), nothing, no_components(width))
+    levels = Levels(np.array(forest.parents), tuple(rounds), base, np.hstack(left_out))
     return replace(
         guide,
         basis=np.ascontiguousarray(np.hstack(bases)),
@@ -168,7 +147,6 @@ def train_cuts(
     names: TopicTexts | None = None,
     embeddings: Array | None = None,
     previous: Sequence[Guide | None] | None = None,
-    rests: Collection[int] = (),
     **options: Any,
 ) -> list[Guide | None]:
     """Train one guide per cut.
@@ -187,8 +165,6 @@ def train_cuts(
         Embeddings of the documents.
     previous : sequence of Guide or None, optional
         Guides of the same cuts with slightly fewer labels. Expected labels follow from them without a first guide.
-    rests : collection of int
-        Topics that have documents with none of the named topics below.
     **options
         Further options of :func:`topicsteer.guidance.train.train_guide`.
 
@@ -211,11 +187,11 @@ def train_cuts(
     """
     found: list[Guide | None] = []
     for level, cut in enumerate(forest.cuts):
-        shared = {"names": None if names is None else _texts_of(names, cut), "embeddings": embeddings, **options}
+        shared = {"names": None if names is None else texts_of(names, cut), "embeddings": embeddings, **options}
         before = first = None if previous is None else previous[level]
         topics = tuple(supervision.topics[k] for k in cut)
         labels = Supervision(topics, supervision.pattern, supervision.patterns[:, list(cut)])
-        ended = np.asarray(ends(supervision.patterns, forest, cut, rests).any(axis=1))[labels.pattern]
+        ended = np.asarray(ends(supervision.patterns, forest, cut).any(axis=1))[labels.pattern]
         if ended.any() and first is None:
             first = train_guide(X, replace(labels, pattern=np.where(ended, np.int32(0), labels.pattern)), **shared)
         expected = None
@@ -223,18 +199,14 @@ def train_cuts(
             rows = np.flatnonzero(ended)
             E = None if embeddings is None else embeddings[rows]
             probabilities = first.probabilities(X.take(rows), options.get("threads"), embeddings=E)
-            expected = expected_labels(probabilities, supervision, forest, cut, rows, rests)
+            expected = expected_labels(probabilities, supervision, forest, cut, rows)
             shared["directions"] = first.directions
         found.append(train_guide(X, labels, expected=expected, previous=before, **shared))
     return found
 
 
-def ends(
-    patterns: NDArray[np.int8], forest: Forest, cut: Sequence[int], rests: Collection[int] = ()
-) -> NDArray[np.bool_]:
+def ends(patterns: NDArray[np.int8], forest: Forest, cut: Sequence[int]) -> NDArray[np.bool_]:
     """Whether the labels of each pattern end at each topic, which leaves topics of the cut below it unknown.
-
-    Topics of ``rests`` have documents with none of the topics below, so nothing is expected of labels that end there.
 
     Examples
     --------
@@ -243,8 +215,6 @@ def ends(
     """
     found = np.zeros(patterns.shape, dtype=np.bool_)
     for k, inside in branches(forest, cut).items():
-        if k in rests:
-            continue
         reached = (patterns[:, list(forest.children[k])] == PERMITTED).any(axis=1)
         unknown = (patterns[:, np.asarray(cut)[inside]] == UNKNOWN).any(axis=1)
         found[:, k] = (patterns[:, k] == PERMITTED) & ~reached & unknown
@@ -272,7 +242,6 @@ def expected_labels(
     forest: Forest,
     cut: Sequence[int],
     rows: NDArray[np.intp],
-    rests: Collection[int] = (),
 ) -> sp.csr_array:
     """Probabilities of topics of a cut, given that the labels above them are right.
 
@@ -291,8 +260,6 @@ def expected_labels(
         Topics of the cut.
     rows : array of int (n_rows,)
         Documents with labels that end above the cut.
-    rests : collection of int
-        As in :func:`ends`.
 
     Returns
     -------
@@ -307,7 +274,7 @@ def expected_labels(
     [[0.0, 0.0], [0.75, 0.25]]
     """
     patterns, topics = supervision.patterns, np.asarray(cut)
-    ended = ends(patterns, forest, cut, rests)
+    ended = ends(patterns, forest, cut)
     uses = np.bincount(supervision.pattern, minlength=len(patterns))
     out = np.zeros((len(rows), len(cut)))
     for k, inside in branches(forest, cut).items():
@@ -323,7 +290,7 @@ def expected_labels(
     return sp.csr_array(sp.vstack([sp.csr_array(out), sp.csr_array((1, len(cut)))], format="csr")[place])
 
 
-def _texts_of(names: TopicTexts, cut: Sequence[int]) -> TopicTexts:
+def texts_of(names: TopicTexts, cut: Sequence[int]) -> TopicTexts:
     """Texts about the topics of a cut, by their positions in it."""
     place = {topic: position for position, topic in enumerate(cut)}
     kept = np.array([i for i, topic in enumerate(names.topics.tolist()) if topic in place], dtype=np.int64)

@@ -1,14 +1,16 @@
-"""Named topics as records; the key of a topic never changes, its name may."""
+"""Named topics as records, and the tree that names and paths such as "sport/football" give."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
 
-from topicsteer.labels.forest import Forest, cycle
+import msgspec
+
+from topicsteer.labels.forest import FLAT, Forest, cycle
 from topicsteer.system.types import JSON
 from topicsteer.system.values import NONE
 
@@ -31,8 +33,6 @@ class Topic:
         Description in words.
     keywords, banned : tuple of str
         Words that the topic must have, and words that it must not have.
-    found : bool
-        Whether the topic is a free topic below its parent: found in the documents, and not named by a person.
     """
 
     key: int
@@ -41,7 +41,17 @@ class Topic:
     description: str = ""
     keywords: tuple[str, ...] = ()
     banned: tuple[str, ...] = ()
-    found: bool = False
+
+
+class TopicRecord(msgspec.Struct):
+    """A `Topic` in a JSON file; further fields of older versions are ignored."""
+
+    key: int
+    name: str | int | float | bool
+    parent: int | None = None
+    description: str = ""
+    keywords: tuple[str, ...] = ()
+    banned: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -123,9 +133,9 @@ class Codebook:
         return tuple(topic.key for topic in self.topics)
 
     @cached_property
-    def forest(self) -> Forest | None:
-        """The tree of the topics by position; None if no topic has a parent."""
-        return Forest.of(self._parents)
+    def forest(self) -> Forest:
+        """The tree of the topics by position."""
+        return Forest(tuple(self._parents))
 
     @property
     def parent_names(self) -> dict[str, Hashable]:
@@ -170,15 +180,14 @@ class Codebook:
     def merge(self, group: Sequence[int]) -> Codebook:
         """Merge topics into the first of them, which keeps its position and key and gets the keywords of all.
 
-        It is found only if all of them are. It also gets their children, and the parent of the topmost of them.
+        It also gets their children, and the parent of the topmost of them.
         """
         first, rest = self.topics[group[0]], [self.topics[k] for k in group[1:]]
         keywords = tuple(dict.fromkeys(word for topic in (first, *rest) for word in topic.keywords))
         banned = tuple(word for word in first.banned if word not in keywords)
-        found = all(self.topics[k].found for k in group)
-        joined = self._with(group[0], replace(first, keywords=keywords, banned=banned, found=found, parent=None))
-        gone, depth = {topic.key for topic in rest}, None if self.forest is None else self.forest.depth
-        parent = None if depth is None else self.topics[min(group, key=depth.__getitem__)].parent
+        joined = self._with(group[0], replace(first, keywords=keywords, banned=banned, parent=None))
+        gone = {topic.key for topic in rest}
+        parent = self.topics[min(group, key=self.forest.depth.__getitem__)].parent
         topics = []
         for k, topic in enumerate(joined.topics):
             if k == group[0]:
@@ -194,8 +203,8 @@ class Codebook:
     @classmethod
     def from_json(cls, records: Sequence[Mapping[str, JSON]]) -> Codebook:
         """Read the result of :meth:`to_json`; missing fields get their default."""
-        words = ("keywords", "banned")
-        return cls(tuple(Topic(**{**record, **{k: tuple(record.get(k, ())) for k in words}}) for record in records))  # type: ignore[arg-type]
+        read = msgspec.convert(records, list[TopicRecord])
+        return cls(tuple(Topic(**msgspec.structs.asdict(record)) for record in read))
 
     @property
     def _parents(self) -> list[int]:
@@ -215,3 +224,110 @@ def check_topic_name(name: object) -> None:
 
 def _by_text(given: Mapping[str, T] | None) -> dict[str, T]:
     return {str(name): value for name, value in (given or {}).items()}
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """The parents of topics by name.
+
+    Parameters
+    ----------
+    parents : mapping of str to str or int
+        Parent of each topic that has one, by the topic's name as text.
+    separator : str, optional
+        Separator of the names in a path. A label "sport/football" is then a topic below the topic "sport". It has the
+        path as its name, unless ``parents`` puts a topic "football" under "sport". None: no label is a path.
+
+    Examples
+    --------
+    >>> lineage = Lineage({"football": "sport"}, "/")
+    >>> lineage.topic("sport / football"), lineage.topic("arts/film")
+    ('football', 'arts/film')
+    >>> lineage.with_ancestors(["arts/film", "football"])
+    ['arts', 'arts/film', 'sport', 'football']
+    """
+
+    parents: Mapping[str, Hashable] = field(default_factory=dict)
+    separator: str | None = None
+
+    @classmethod
+    def of(cls, codebook: Codebook | None, parents: Mapping[str, Hashable] | None, separator: str | None) -> Lineage:
+        """The parents of a codebook, and further ones by name; the codebook decides about its own topics."""
+        given = {str(child): parent for child, parent in (parents or {}).items()}
+        if codebook is not None:
+            known = set(map(str, codebook.names))
+            given = {child: parent for child, parent in given.items() if child not in known} | codebook.parent_names
+        return cls(given, separator)
+
+    def __bool__(self) -> bool:
+        return bool(self.parents) or self.separator is not None
+
+    def topic(self, label: Hashable) -> Hashable:
+        """The name of the topic that a label stands for; of "sport/(none)" it is "sport".
+
+        Raises
+        ------
+        ValueError
+            If a name in a path is empty.
+        """
+        if self.separator is None or not isinstance(label, str) or self.separator not in label:
+            return label
+        names = [name.strip() for name in label.split(self.separator)]
+        if not all(names):
+            raise ValueError(f"the label {label!r}, a path in which a name is empty")
+        names = names[: -1 if names[-1] == NONE else None]
+        path = self.separator.join(names)
+        return self._by_path.get(path, path)
+
+    def ends_here(self, label: Hashable) -> bool:
+        """Whether a label means a topic and none of the topics below it, such as "sport/(none)".
+
+        Examples
+        --------
+        >>> Lineage(separator="/").ends_here("sport/(none)"), Lineage().ends_here("sport/(none)")
+        (True, False)
+        """
+        if self.separator is None or not isinstance(label, str):
+            return False
+        above, _, last = label.rpartition(self.separator)
+        return bool(above) and last.strip() == NONE
+
+    def parent(self, name: Hashable) -> Hashable | None:
+        """The name of a topic's parent; None without one."""
+        if str(name) in self.parents:
+            return self.parents[str(name)]
+        if self.separator is None or not isinstance(name, str) or self.separator not in name:
+            return None
+        return self.topic(name.rpartition(self.separator)[0])
+
+    def with_ancestors(self, names: Iterable[Hashable]) -> list[Hashable]:
+        """The names, each after the names above it."""
+        found: dict[str, Hashable] = {}
+        for name in names:
+            line: list[Hashable] = []
+            now: Hashable | None = name
+            while now is not None and str(now) not in found and now not in line:
+                line.append(now)
+                now = self.parent(now)
+            found |= {str(one): one for one in reversed(line)}
+        return list(found.values())
+
+    def parent_names(self, names: Sequence[Hashable]) -> dict[str, Hashable]:
+        """The parent of each of these names that has one, for `Codebook.of_names`."""
+        found = ((str(name), self.parent(name)) for name in names)
+        return {name: parent for name, parent in found if parent is not None}
+
+    def forest(self, names: Sequence[Hashable]) -> Forest:
+        """The tree of these names."""
+        return Codebook.of_names(names, parents=self.parent_names(names)).forest if self else FLAT.sized(len(names))
+
+    @cached_property
+    def _by_path(self) -> dict[str, Hashable]:
+        """Names of the topics with a parent, by their paths."""
+        found: dict[str, Hashable] = {}
+        for name in self.parents:
+            line: list[str] = [name]
+            while line[0] in self.parents and str(self.parents[line[0]]) not in line:
+                line.insert(0, str(self.parents[line[0]]))
+            found[(self.separator or "").join(line)] = name
+        return found

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from topicsteer.labels.codebook import Lineage
 from topicsteer.labels.forms import NO_PARENTS, supervise
-from topicsteer.labels.lineage import Lineage
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
+from topicsteer.system.failures import warn_user
 from topicsteer.system.types import Array
-from topicsteer.system.warn import warn_user
 
 # The name of the labels of the model, which is no name of a coder.
 PEOPLE = "people"

@@ -10,20 +10,35 @@ This is the only module that knows the rules of a tree:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN
 from topicsteer.system.types import Array
+
+T = TypeVar("T", bound=np.generic)
+
+
+class State(IntEnum):
+    """State of a topic in a document."""
+
+    UNKNOWN = -1
+    FORBIDDEN = 0
+    PERMITTED = 1
+
+
+# The states as plain integers, because numpy widens int8 arrays that are combined with an enum.
+UNKNOWN, FORBIDDEN, PERMITTED = map(int, State)
 
 
 @dataclass(frozen=True)
 class Forest:
-    """Topics by number, each with the number of its parent.
+    """Topics by number, each with the number of its parent; without any parent, it is flat, and all rules do nothing.
 
     Parameters
     ----------
@@ -38,15 +53,15 @@ class Forest:
     Examples
     --------
     >>> forest = Forest((-1, 0, 0, 1, -1))
-    >>> forest.order, forest.leaves, forest.depth
-    ((0, 1, 3, 2, 4), (2, 3, 4), (0, 1, 1, 2, 0))
+    >>> forest.order, forest.depth
+    ((0, 1, 3, 2, 4), (0, 1, 1, 2, 0))
     >>> forest.ancestors(3), forest.descendants(0)
     ((1, 0), (1, 3, 2))
     >>> forest.cuts
     ((0, 4), (1, 2, 4), (2, 3, 4))
     """
 
-    parents: tuple[int, ...]
+    parents: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         wrong = [k for k, parent in enumerate(self.parents) if not -1 <= parent < len(self.parents)]
@@ -57,11 +72,14 @@ class Forest:
         if ring := cycle(self.parents):
             raise ValueError(f"the topics number {' and '.join(map(str, ring))} are below each other.")
 
-    @classmethod
-    def of(cls, parents: Iterable[int]) -> Forest | None:
-        """The forest of these parents; None if no topic has one, which keeps flat lists of topics as they are."""
-        parents = tuple(parents)
-        return cls(parents) if any(parent >= 0 for parent in parents) else None
+    def sized(self, n: int) -> Forest:
+        """Return this forest; a flat one gets n topics."""
+        return Forest((-1,) * n) if self.flat and len(self) != n else self
+
+    @cached_property
+    def flat(self) -> bool:
+        """Whether no topic has a parent."""
+        return not any(parent >= 0 for parent in self.parents)
 
     def __len__(self) -> int:
         return len(self.parents)
@@ -79,11 +97,6 @@ class Forest:
     def roots(self) -> tuple[int, ...]:
         """Topics without a parent."""
         return tuple(k for k, parent in enumerate(self.parents) if parent < 0)
-
-    @property
-    def leaves(self) -> tuple[int, ...]:
-        """Topics without children."""
-        return tuple(k for k, below in enumerate(self.children) if not below)
 
     @cached_property
     def order(self) -> tuple[int, ...]:
@@ -153,10 +166,9 @@ class Forest:
         >>> Forest((-1, 0, 0, -1)).closed(np.array([[0, 1, 0, 0], [1, 0, 0, 0]], dtype=np.int8)).tolist()
         [[1, 1, 0, 0], [1, -1, -1, 0]]
         """
-        found = patterns.copy()
-        for k in reversed(self.order):
-            if self.parents[k] >= 0:
-                found[found[:, k] == PERMITTED, self.parents[k]] = PERMITTED
+        if self.flat:
+            return patterns
+        found = np.where(self.with_ancestors(patterns == PERMITTED), PERMITTED, patterns).astype(np.int8)
         for k in self.order:
             below = list(self.children[k])
             if not below:
@@ -196,21 +208,20 @@ class Forest:
         known = (patterns[:, list(others)] == PERMITTED).any(axis=1) if complete and others else np.False_
         return np.where((parent == FORBIDDEN) | known, FORBIDDEN, UNKNOWN).astype(np.int8)
 
-    def replanted(self, patterns: NDArray[np.int8], before: Forest | None, complete: bool) -> NDArray[np.int8]:
+    def replanted(self, patterns: NDArray[np.int8], before: Forest, complete: bool) -> NDArray[np.int8]:
         """Label states under this tree, from states that followed another tree of the same topics.
 
         The labels of a document are its permitted topics without permitted topics below them. Topics that were
         forbidden below a label stay forbidden there.
         """
-        given = np.asarray(patterns == PERMITTED)
-        labels = given if before is None else before.deepest(given)
+        labels = before.deepest(np.asarray(patterns == PERMITTED))
         some = labels.any(axis=1)
         found = patterns.copy()
         found[some] = FORBIDDEN if complete else UNKNOWN
         found[labels] = PERMITTED
         found = self.closed(found)
         for k in range(len(self)):
-            below = [] if before is None else sorted({*before.descendants(k)} & {*self.descendants(k)})
+            below = sorted({*before.descendants(k)} & {*self.descendants(k)})
             kept = np.ix_(np.flatnonzero(labels[:, k]), np.array(below, dtype=np.int64))
             found[kept] = np.where((patterns[kept] == FORBIDDEN) & (found[kept] == UNKNOWN), FORBIDDEN, found[kept])
         if not complete:
@@ -218,6 +229,10 @@ class Forest:
         return self.closed(found.astype(np.int8), explicit=True)
 
     # --- memberships ---
+
+    def top(self, memberships: Array) -> Array:
+        """Memberships (n_documents, n_topics) of the topics without a parent."""
+        return memberships if self.flat else memberships[:, list(self.roots)]
 
     def raised(self, memberships: Array) -> Array:
         """Memberships (n_documents, at least n_topics) with parents at least as large as their children.
@@ -227,11 +242,7 @@ class Forest:
         >>> Forest((-1, 0, 1)).raised(np.array([[0.2, 0.1, 0.4]])).tolist()
         [[0.4, 0.4, 0.4]]
         """
-        found = memberships.copy()
-        for k in reversed(self.order):
-            if self.parents[k] >= 0:
-                np.fmax(found[:, self.parents[k]], found[:, k], out=found[:, self.parents[k]])
-        return found
+        return self._upwards(memberships, np.fmax)
 
     def summed(self, parts: Array) -> Array:
         """Parts of documents (n_documents, at least n_topics) that topics make up, with all topics below them.
@@ -241,11 +252,7 @@ class Forest:
         >>> Forest((-1, 0, 1)).summed(np.array([[0.25, 0.5, 0.125]])).tolist()
         [[0.875, 0.625, 0.125]]
         """
-        found = parts.copy()
-        for k in reversed(self.order):
-            if self.parents[k] >= 0:
-                found[:, self.parents[k]] += found[:, k]
-        return found
+        return self._upwards(parts, np.add)
 
     def rest(self, memberships: Array) -> Array:
         """Memberships (n_documents, at least n_topics) of each topic without the topics below it.
@@ -258,6 +265,8 @@ class Forest:
         >>> Forest((-1, 0, 0)).rest(np.array([[0.75, 0.5, 0.125], [0.5, 0.5, 0.25]])).tolist()
         [[0.125, 0.5, 0.125], [0.0, 0.5, 0.25]]
         """
+        if self.flat:
+            return memberships
         found = memberships.copy()
         for k, below in enumerate(self.children):
             if below:
@@ -274,6 +283,8 @@ class Forest:
         patterns : array of int (n_documents, n_topics)
             Closed label states of the documents.
         """
+        if self.flat:
+            return memberships
         found = memberships.copy()
         for k in self.order:  # a label further down comes later, and decides
             if self.children[k]:
@@ -284,11 +295,7 @@ class Forest:
 
     def lowered(self, thresholds: Array) -> Array:
         """Thresholds with parents at most as large as their children: a document with a topic has the topics above."""
-        found = thresholds.copy()
-        for k in reversed(self.order):
-            if self.parents[k] >= 0:
-                found[self.parents[k]] = min(found[self.parents[k]], found[k])
-        return found
+        return self._upwards(thresholds, np.minimum)
 
     def deepest(self, has: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The topics of each document without the topics above them.
@@ -298,6 +305,8 @@ class Forest:
         >>> Forest((-1, 0, -1)).deepest(np.array([[True, True, False], [True, False, True]])).tolist()
         [[False, True, False], [True, False, True]]
         """
+        if self.flat:
+            return has
         found = has.copy()
         for k, below in enumerate(self.children):
             if below:
@@ -306,10 +315,17 @@ class Forest:
 
     def with_ancestors(self, has: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The topics of each document with the topics above them."""
-        found = has.copy()
+        return self._upwards(has, np.logical_or)
+
+    def _upwards(self, values: NDArray[T], join: np.ufunc) -> NDArray[T]:
+        """Join the value of each parent with the values of its children, from the leaves up; topics come last."""
+        if self.flat:
+            return values
+        found = values.copy()
         for k in reversed(self.order):
-            if self.parents[k] >= 0:
-                found[:, self.parents[k]] |= found[:, k]
+            parent = self.parents[k]
+            if parent >= 0:
+                found[..., parent] = join(found[..., parent], found[..., k])
         return found
 
 
@@ -333,3 +349,7 @@ def cycle(parents: Sequence[int]) -> tuple[int, ...]:
             k = parents[k]
         safe.update(path)
     return ()
+
+
+# A flat list of topics, of any number.
+FLAT = Forest()

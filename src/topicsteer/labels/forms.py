@@ -6,17 +6,15 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer.labels.codebook import check_topic_name
-from topicsteer.labels.lineage import Lineage
+from topicsteer.labels.codebook import Lineage, check_topic_name
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
+from topicsteer.system.failures import warn_user
 from topicsteer.system.sparse import checked_csr
 from topicsteer.system.values import NONE, check_none, is_missing, label_name, plain
-from topicsteer.system.warn import warn_user
 
 # Types that hold several labels of one document.
 _SEVERAL = (list, tuple, set, frozenset, np.ndarray)
@@ -124,12 +122,11 @@ def _planted(
     if topics is None:
         more = _sorted({name: None for pair in lineage.parents.items() for name in pair})
         names = lineage.with_ancestors(joined(names, more))
-        forest = lineage.forest(names)
-        names = names if forest is None else [names[k] for k in forest.order]
+        names = [names[k] for k in lineage.forest(names).order]
     forest = lineage.forest(names)
     nothing = (found.patterns == FORBIDDEN).all(axis=1) & (np.arange(len(found.patterns)) > 0)
     found = found.among(names, complete)
-    if forest is None:
+    if forest.flat:
         return found
     patterns = found.patterns.copy()
     patterns[nothing] = FORBIDDEN
@@ -146,18 +143,26 @@ def _read_labels(
     """Labels as they are written, without regard to a tree."""
     if y is None or isinstance(y, Mapping):
         return _from_lists(_dict_rows(y or {}, n_documents), n_documents, topics, complete, lineage, ended)
+    import narwhals.stable.v2 as nw
+
     frame = nw.from_native(y, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
-        y, topics = frame.to_numpy(), topics or _check_topics(map(lineage.topic, frame.columns))
+        y = frame.to_numpy()
+        topics = topics or _check_topics(map(lineage.topic, frame.columns))
     if not hasattr(y, "__len__") and hasattr(y, "__array__"):
         y = np.asarray(y)
+    if sp.issparse(y):
+        y = checked_csr(y, "y")
     if sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2):
-        return _from_indicator(checked_csr(y, "y") if sp.issparse(y) else y, n_documents, topics, complete)
+        return _from_indicator(y, n_documents, topics, complete)
     if isinstance(y, str | bytes) or not hasattr(y, "__len__"):
         raise ValueError(f"y is {y!r}: these are not labels. {_FORMS}")
     _check_length(len(y), n_documents)
-    values = y.tolist() if hasattr(y, "tolist") else y.to_list() if hasattr(y, "to_list") else y
-    return _from_lists(enumerate(values), n_documents, topics, complete, lineage, ended)
+    if hasattr(y, "tolist"):
+        y = y.tolist()
+    elif hasattr(y, "to_list"):
+        y = y.to_list()
+    return _from_lists(enumerate(y), n_documents, topics, complete, lineage, ended)
 
 
 def extend(
@@ -260,7 +265,7 @@ def forbid(
                 if str(name) not in column:
                     raise ValueError(_unknown_label(name, row, supervision.topics))
                 k = column[str(name)]
-                state[[k, *(() if forest is None else forest.descendants(k))]] = FORBIDDEN
+                state[[k, *forest.descendants(k)]] = FORBIDDEN
             yield state
 
     if not any(forbidden):

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from enum import IntEnum
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from topicsteer.labels.forest import Forest
+from topicsteer.labels.forest import FLAT, FORBIDDEN, PERMITTED, UNKNOWN, Forest, State
 
-
-class State(IntEnum):
-    """State of a topic in a document."""
-
-    UNKNOWN = -1
-    FORBIDDEN = 0
-    PERMITTED = 1
-
-
-# The states as plain integers, because numpy widens int8 arrays that are combined with an enum.
-UNKNOWN, FORBIDDEN, PERMITTED = map(int, State)
+__all__ = ["FORBIDDEN", "PERMITTED", "UNKNOWN", "State", "Supervision"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +30,7 @@ class Supervision:
     patterns : int8 array of shape (n_patterns, n_topics)
         1 permitted, 0 forbidden, -1 unknown. The first row is all unknown.
     forest : Forest, optional
-        The tree of the topics; None for a flat list. Patterns follow it: a permitted topic permits the topics above it,
+        The tree of the topics. Default: a flat list. Patterns follow it: a permitted topic permits the topics above it,
         and a forbidden one forbids the topics below it.
 
     Examples
@@ -59,7 +46,10 @@ class Supervision:
     topics: tuple[Hashable, ...]
     pattern: NDArray[np.int32]
     patterns: NDArray[np.int8]
-    forest: Forest | None = None
+    forest: Forest = FLAT
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "forest", self.forest.sized(len(self.topics)))
 
     @property
     def labelled(self) -> NDArray[np.bool_]:
@@ -74,8 +64,6 @@ class Supervision:
     @property
     def decided(self) -> NDArray[np.bool_]:
         """Whether each document has a permitted topic, and labels do not end above the leaves of a tree."""
-        if self.forest is None:
-            return self.permits
         return np.asarray(self.permits & ~self.forest.ends_above(self.patterns)[self.pattern])
 
     @property
@@ -93,11 +81,7 @@ class Supervision:
     @property
     def rests(self) -> NDArray[np.bool_]:
         """Whether each topic has others below it, so that its own column is a rest and may be empty."""
-        found = np.zeros(len(self.topics), dtype=np.bool_)
-        for k in () if self.forest is None else self.forest.parents:
-            if k >= 0:
-                found[k] = True
-        return found
+        return np.array([bool(below) for below in self.forest.children], dtype=np.bool_)
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
@@ -118,7 +102,7 @@ class Supervision:
         topics = tuple(name for k, name in enumerate(self.topics) if k not in group[1:])
         return Supervision(topics, self.pattern, np.delete(patterns, list(group[1:]), axis=1))
 
-    def among(self, topics: Sequence[Hashable], complete: bool, forest: Forest | None = None) -> Supervision:
+    def among(self, topics: Sequence[Hashable], complete: bool, forest: Forest = FLAT) -> Supervision:
         """Add topics: labelled documents forbid them if labels are complete; otherwise they are unknown.
 
         Below a topic at which the labels of a document end, new topics are always unknown. ``forest`` is the tree of
@@ -132,8 +116,8 @@ class Supervision:
         place = {name: k for k, name in enumerate(topics)}
         old = {place[name] for name in self.topics}
         patterns[:, [place[name] for name in self.topics]] = self.patterns
-        for k in () if forest is None else forest.order:
-            if k not in old and forest is not None and forest.parents[k] >= 0:
+        for k in forest.order:
+            if k not in old and forest.parents[k] >= 0:
                 others = [child for child in forest.children[forest.parents[k]] if child in old]
                 patterns[:, k] = forest.new_column(patterns, k, others, complete)
         return Supervision(tuple(topics), self.pattern, patterns, forest)
@@ -170,8 +154,71 @@ class Supervision:
         forbids topics always permits the free ones, because no other might be left.
         """
         mask = np.ones((len(self.patterns), n_components), dtype=np.bool_)
-        own = self.patterns != FORBIDDEN if self.forest is None else self.forest.own(self.patterns)
-        mask[:, : len(self.topics)] = own
+        mask[:, : len(self.topics)] = self.forest.own(self.patterns)
         if not free_in_labelled:
             mask[(self.patterns == PERMITTED).any(axis=1), len(self.topics) :] = False
         return mask
+
+
+def assign_folds(
+    truth: sp.csr_array, folds: int, seed: int, others: NDArray[np.bool_] | None = None
+) -> NDArray[np.int64]:
+    """The fold in which the labels of each document are hidden; -1 if they never are.
+
+    Each document counts for its rarest topic, and the documents of a topic are spread evenly over the folds. So every
+    topic keeps some labels. A topic with a single document keeps its label in every fold. The documents of the mask
+    ``others`` that have no topic are spread in the same way; the folds of all other documents do not depend on them.
+    """
+    counts = np.asarray(truth.sum(axis=0)).ravel()
+    fold = np.full(truth.shape[0], -1, dtype=np.int64)
+    rng = np.random.default_rng(seed)
+    rarest = rarest_topics(truth)
+    for k in np.unique(rarest[rarest >= 0]):
+        own = rng.permutation(np.flatnonzero(rarest == k))
+        if counts[k] > 1:
+            fold[own] = np.arange(len(own)) % max(2, min(folds, len(own)))
+    if others is not None:
+        rest = rng.permutation(np.flatnonzero(others & (rarest < 0)))
+        if len(rest) > 1:
+            fold[rest] = np.arange(len(rest)) % min(folds, len(rest))
+    return fold
+
+
+def rarest_topics(truth: sp.csr_array) -> NDArray[np.int64]:
+    """The rarest topic of each document; -1 if it has none."""
+    counts = np.asarray(truth.sum(axis=0)).ravel()
+    rarest = np.full(truth.shape[0], -1, dtype=np.int64)
+    for i in np.flatnonzero(np.diff(truth.indptr)):
+        rarest[i] = min(truth.indices[truth.indptr[i] : truth.indptr[i + 1]], key=lambda k: counts[k])
+    return rarest
+
+
+def growing_subsets(supervision: Supervision, shares: Sequence[float], seed: int) -> Iterator[Supervision]:
+    """A subset of the labels for each share; every topic keeps about that share, and at least one document.
+
+    Each subset contains the one before.
+    """
+    rows = np.random.default_rng(seed).permutation(np.flatnonzero(supervision.labelled))
+    truth = supervision.indicator()[rows]
+    rarest, of_topic = rarest_topics(truth), sp.csc_array(truth)
+    kept = np.zeros(len(rows), dtype=np.bool_)
+    for share in shares:
+        for k in np.unique(rarest):
+            own = np.flatnonzero(rarest == k)
+            kept[own[: max(round(share * len(own)), 1)]] = True
+        # A topic that is never the rarest of its documents may still have no document.
+        for k in range(truth.shape[1]):
+            own = of_topic.indices[of_topic.indptr[k] : of_topic.indptr[k + 1]]
+            if own.size and not kept[own].any():
+                kept[own.min()] = True
+        pattern = np.zeros_like(supervision.pattern)
+        pattern[rows[kept]] = supervision.pattern[rows[kept]]
+        yield replace(supervision, pattern=pattern)
+
+
+def drop_tenth(supervision: Supervision, seed: int = 0) -> Supervision:
+    """Remove the labels of a random tenth of the labelled documents."""
+    labelled = np.flatnonzero(supervision.labelled)
+    pattern = supervision.pattern.copy()
+    pattern[np.random.default_rng(seed).permutation(labelled)[: -(-len(labelled) // 10)]] = 0
+    return replace(supervision, pattern=pattern)

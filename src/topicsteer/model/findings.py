@@ -1,27 +1,478 @@
-"""Findings of a fitted model: how wrong a coder is, and the paper trail."""
+"""Findings of a fitted model: shares, coders, and the paper trail."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+import os
+import platform
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from topicsteer.analysis.evaluate import Evaluation
-from topicsteer.model import coders as coding
-from topicsteer.model.fitted_model import Table, beginning
-from topicsteer.model.methods import Evidence, methods_page
-from topicsteer.model.shares import ModelShares
-from topicsteer.report.methods import html, markdown
-from topicsteer.report.tables import columns
-from topicsteer.system.files import write_text
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from topicsteer import __version__, metrics
+from topicsteer.analysis.agreement import comparison_table, disagreements, label_weights, people_of
+from topicsteer.analysis.evaluation import LOGISTIC, OURS, Evaluation
+from topicsteer.analysis.groups import Groups
+from topicsteer.analysis.prevalence import Prevalence
+from topicsteer.analysis.sampling import Sample, label_values
+from topicsteer.analysis.table_columns import Column, missing
+from topicsteer.analysis.topics import corrected, parts
+from topicsteer.corpora import Documents, ReadOptions, ReadReport
+from topicsteer.corpora.coder_files import read_predictions
+from topicsteer.corpora.documents import OnError
+from topicsteer.labels.codebook import Lineage
+from topicsteer.labels.coder import PEOPLE, Coder, check_coder_name, coder_of
+from topicsteer.labels.forms import NO_PARENTS
+from topicsteer.labels.origin import Kind
+from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN
+from topicsteer.model.cross_fit import Evidence, clusters_of, gather, groups_of, same_but_texts, shares, weights_of
+from topicsteer.model.labelling import training_corpus
+from topicsteer.model.pipeline import reuse_of
+from topicsteer.model.predictor import beginning
+from topicsteer.model.reports import document_map
+from topicsteer.report.map_page import map_table
+from topicsteer.report.methods_page import MethodsPage, Section, html, markdown
+from topicsteer.report.table_files import PART, write_parts
+from topicsteer.system.files import Scratch, one_at_a_time, write_text
 from topicsteer.system.types import Progress
 from topicsteer.system.values import NONE
 
+if TYPE_CHECKING:
+    from distributed import Client
 
-class Findings(ModelShares):
-    """Findings of a fitted `TopicModel`; `TopicModel` inherits them."""
+    from topicsteer.model.given_documents import Source
+    from topicsteer.model.predictor import Frame
+    from topicsteer.model.topic_model import TopicModel
 
-    def coders(self, coders: Mapping[str, Any]) -> Table:
+
+# Answers of coders, by name: a file or DataFrame with ids, or answers to the training documents in any form of labels.
+Coders = Mapping[str, Any]
+
+
+def read_coder(
+    name: str,
+    source: object,
+    documents: Documents,
+    topics: Sequence[Any],
+    *,
+    on_error: OnError = "skip",
+    lineage: Lineage = NO_PARENTS,
+) -> tuple[Coder, ReadReport]:
+    """Read a coder from a file or DataFrame with ids; the report has one line per row that was not used as it is."""
+    found = read_predictions(source, documents, topics, on_error=on_error, topic_of=lineage.topic)
+    return coder_of(name, found.labels, len(documents), topics, scores=found.scores, lineage=lineage), found.report
+
+
+def answered_documents(model: TopicModel) -> Documents:
+    """The training documents, for answers to them: ids, texts if they are attached, and the name of the id column."""
+    texts = [""] * len(model.state_.ids) if model.documents_ is None else model.documents_.texts
+    return Documents(model.state_.ids, texts, reading=ReadOptions.from_json(model.state_.reading))
+
+
+def lineage_of(model: TopicModel) -> Lineage:
+    """The parents of a model's topics, and its separator of paths; without parents, no answer is a path."""
+    if model.codebook.forest.flat:
+        return NO_PARENTS
+    separator = model.state_.parameters.get("path_separator")
+    return Lineage.of(model.codebook, None, separator if isinstance(separator, str) else None)
+
+
+def coders_of(model: TopicModel, coders: Coders) -> list[Coder]:
+    """Coders in any accepted form, over the training documents and known topics of a model."""
+    if not isinstance(coders, Mapping):
+        raise TypeError(f'coders is a {type(coders).__name__}: expected a dict of names, such as {{"gpt": "gpt.csv"}}.')
+    topics, ids, lineage = model.state_.supervision.topics, model.state_.ids, lineage_of(model)
+    found, names = list[Coder](), set[str]()
+    for name, given in coders.items():
+        if check_coder_name(name) in names:
+            raise ValueError(f"two coders have the name {name!r}: choose another.")
+        names.add(check_coder_name(name))
+        if isinstance(given, Coder):
+            if given.answers.topics != topics or len(given.answers.pattern) != len(ids):
+                raise ValueError(f"coder {name}: the documents or topics are not the ones in the model.")
+            found.append(replace(given, name=name))
+        elif isinstance(given, str | os.PathLike) or hasattr(given, "columns"):
+            source = Path(given) if isinstance(given, str) and "://" not in given else given
+            found.append(read_coder(name, source, answered_documents(model), topics, lineage=lineage)[0])
+        else:
+            found.append(coder_of(name, given, len(ids), topics, lineage=lineage))
+    return found
+
+
+def coder_table(model: TopicModel, coders: Sequence[Coder]) -> dict[str, list[Any]]:
+    """Columns of the comparisons; labels drawn with known probabilities count for the documents they stand for."""
+    rows = np.flatnonzero(model.state_.supervision.labelled)
+    sample = Sample(rows, label_values(model.state_.supervision, rows), model.state_.label_origin.take(rows), rows)
+    weight = label_weights(sample, len(model.state_.ids))
+    return comparison_table(coders, people_of(model.state_.supervision), weight=weight, seed=model.random_state)
+
+
+# Packages whose versions can change numbers.
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "polars")
+# Shares named in the paragraph; the table has all of them.
+NAMED = 6
+# Columns of the table of agreement, and their names on the page.
+AGREEMENT = {name: name for name in ("coder", "against", "topic", "documents", "precision", "recall")}
+AGREEMENT |= {"kappa": "κ", "kappa_low": "κ from", "kappa_high": "κ to"}
+NOT_RECORDED = "not recorded"
+# How documents were chosen, in words.
+CHOSEN = {
+    Kind.RANDOM: "at random",
+    Kind.DOUBT: "by doubt with known probabilities",
+    Kind.SUGGESTED: "by a suggestion or a person",
+    Kind.UNKNOWN: "in a way that was not recorded",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A model, and measurements beyond its fit: the paragraph and the sections of its methods page.
+
+    Parameters
+    ----------
+    model : TopicModel
+    coders : sequence of Coder
+        Coders that are compared with the labels.
+    evaluation : Evaluation, optional
+        On hidden labels.
+    shares : Prevalence, optional
+    people : mapping of str to int
+        Labelled documents per person, or per other source of labels.
+    """
+
+    model: TopicModel
+    coders: Sequence[Coder]
+    evaluation: Evaluation | None
+    shares: Prevalence | None
+    people: Mapping[str, int]
+
+    def page(self, title: str) -> MethodsPage:
+        """The page; a note names each measurement that is missing."""
+        sections = [self.corpus(), self.labels(), self.agreement(), self.settings(), self.evaluated()]
+        sections += [self.estimated(), self.assumptions(), self.versions()]
+        return MethodsPage(title, self.paragraph(), sections)
+
+    @cached_property
+    def agreement_table(self) -> Mapping[str, Sequence[Any]]:
+        """Table of the coders."""
+        return coder_table(self.model, self.coders) if self.coders else {}
+
+    @cached_property
+    def share_table(self) -> Mapping[str, Sequence[Any]]:
+        """Table of the shares."""
+        return {} if self.shares is None else self.shares.table()
+
+    @property
+    def origin(self) -> str:
+        """How the labelled documents were chosen, in words."""
+        kinds = self.model.state_.label_origin.kind[self.model.state_.supervision.labelled]
+        counts = {words: int((kinds == kind).sum()) for kind, words in CHOSEN.items()}
+        if counts[CHOSEN[Kind.UNKNOWN]] == len(kinds):
+            return NOT_RECORDED
+        return ", ".join(f"{count:,} {words}" for words, count in counts.items() if count)
+
+    @property
+    def labelled(self) -> str:
+        """Number and part of the labelled documents."""
+        labelled, documents = int(self.model.state_.supervision.labelled.sum()), len(self.model.state_.ids)
+        return f"{labelled:,} of {documents:,} ({labelled / max(documents, 1):.1%})"
+
+    @property
+    def labellers(self) -> str:
+        """Who labelled."""
+        return ", ".join(f"{name} ({count:,})" for name, count in self.people.items())
+
+    @property
+    def complete(self) -> bool:
+        """Whether no label leaves a topic open; in a tree, topics below a label are open anyway."""
+        supervision = self.model.state_.supervision
+        patterns = supervision.patterns[1:]
+        labels = np.where(patterns == PERMITTED, PERMITTED, FORBIDDEN).astype(np.int8)
+        return not bool(((patterns == UNKNOWN) & (supervision.forest.closed(labels) == FORBIDDEN)).any())
+
+    def corpus(self) -> Section:
+        """Documents and terms."""
+        state = self.model.state_
+        languages = state.vectorizer.get("languages") or ["none"]
+        facts = {
+            "documents": f"{len(state.ids):,}",
+            "terms": f"{len(state.vocabulary):,}",
+            "languages of the stop words": ", ".join(map(str, cast("list[str]", languages))),
+            "hash of ids and texts": state.fingerprint,
+        }
+        note = "The model does not record where the documents come from. Add their source."
+        return Section("Corpus", facts, notes=[note])
+
+    def labels(self) -> Section:
+        """Labelled documents, in all and per topic."""
+        topics, supervision = self.model.state_.topics, self.model.state_.supervision
+        facts = {
+            "labelled documents": self.labelled,
+            "of them with none of the topics": f"{topics.n_outsiders:,}",
+            "labels": "complete: no other known topics" if self.complete else "may be incomplete",
+            "who labelled": self.labellers or NOT_RECORDED,
+            "how documents were chosen": self.origin,
+        }
+        table: dict[str, Sequence[Any]] = {
+            "topic": topics.names[: topics.n_known],
+            "labelled documents": supervision.counts.tolist(),
+        }
+        if not topics.forest.flat:
+            table["level"] = [1 + depth for depth in topics.forest.depth]
+        if any(topic.description for topic in self.model.codebook):
+            table["definition"] = [topic.description for topic in self.model.codebook]
+        notes = [] if self.people else ["The model does not record who labelled. Add names or numbers of people."]
+        return Section("Labels", facts, table, [Column("labelled documents", "count")], notes)
+
+    def agreement(self) -> Section:
+        """Coders against the labels and each other."""
+        if not self.coders:
+            note = "Agreement was not measured: pass the answers of a second coder with --coder (coders=)."
+            return Section("Agreement of coders", notes=[note])
+        facts = {}
+        for coder in self.coders:
+            answers = int(coder.answers.labelled.sum())
+            facts[f"coder {coder.name}"] = f"{answers:,} documents with an answer; never used as labels"
+        table = {shown: self.agreement_table[name] for name, shown in AGREEMENT.items()}
+        notes = ['The labels of the model are "people". Intervals have 95 % probability; κ is Cohen\'s.']
+        return Section("Agreement of coders", facts, table, notes=notes)
+
+    def settings(self) -> Section:
+        """Arguments of the model, and the end of the fit."""
+        state = self.model.state_
+        given = {name: value for name, value in state.parameters.items() if name != "topics" and value is not None}
+        facts = {name: json.dumps(value, ensure_ascii=False) for name, value in given.items()}
+        facts |= {"free topics found": f"{len(state.free_names):,}", "world": "open" if state.open else "closed"}
+        facts["iterations"] = f"{state.estimator.get('n_iter', '')} ({state.estimator.get('ended', '')})"
+        return Section("Settings", facts)
+
+    def evaluated(self) -> Section:
+        """Scores on hidden labels."""
+        title, found = "Evaluation on hidden labels", self.evaluation
+        if found is None:
+            return Section(title, notes=["Predictions were not evaluated: this needs the training documents."])
+        facts = {"folds": str(found.folds), "labelled documents": f"{found.labelled:,}"}
+        return Section(title, facts, found.summary() if found.judged else {}, notes=[found.verdict])
+
+    def estimated(self) -> Section:
+        """Shares of topics."""
+        if not self.share_table:
+            note = "Shares were not estimated: this needs the training documents. Averages of memberships are biased."
+            return Section("Shares of topics", notes=[note])
+        percent = [Column(name, "share") for name in ("share", "low", "high", "plain")]
+        return Section("Shares of topics", {"intervals": "95 %"}, self.share_table, percent)
+
+    def assumptions(self) -> Section:
+        """Sentences about the world and the labels."""
+        declared = self.model.state_.parameters.get("world")
+        world = (
+            f"declared as {declared}" if declared else f"found to be {'open' if self.model.state_.open else 'closed'}"
+        )
+        _, measured = corrected(self.share_table) or (None, "")
+        notes = [] if self.shares is None else list(self.shares.sentences)
+        notes.append(f"World: {world}. {self.model.belief} {measured}".rstrip())
+        notes.append("A label is taken as true. Errors of the people who labelled are part of every figure.")
+        if not self.complete:
+            notes.append("Topics that a labelled document does not name are unknown, not absent.")
+        if self.coders:
+            notes.append("Precision, recall and agreement hold for documents that are chosen like the labelled ones.")
+        return Section("Assumptions", notes=notes)
+
+    def versions(self) -> Section:
+        """Versions of packages, and hashes of everything that the numbers come from."""
+        state = self.model.state_
+        facts = {"topicsteer": __version__, "Python": platform.python_version()}
+        facts |= {name: version_of(name) for name in PACKAGES}
+        codebook = json.dumps(state.codebook.to_json(), sort_keys=True, ensure_ascii=False)
+        hashed = {"codebook": codebook.encode(), "labels": state.patterns[state.pattern].tobytes()}
+        hashed["topics"] = state.components.tobytes()
+        hashed |= {f"answers of {coder.name}": coder.states.tobytes() for coder in self.coders}
+        facts["hash of ids and texts"] = state.fingerprint
+        facts |= {f"hash of the {name}": hashlib.sha256(data).hexdigest() for name, data in hashed.items()}
+        return Section("Versions and hashes", facts)
+
+    def paragraph(self) -> str:
+        """The paragraph to paste, from the same numbers as the sections."""
+        state, forest = self.model.state_, self.model.codebook.forest
+        levels = "" if forest.flat else f" on {max(forest.depth) + 1} levels"
+        by = f" by {self.labellers}" if self.people else ""
+        chosen = f"The documents to label were chosen as follows: {self.origin}."
+        if self.origin == NOT_RECORDED:
+            chosen = "How the documents to label were chosen was not recorded."
+        sentences = [
+            f"We fitted a topic model with supervision by labels (topicsteer {__version__}) to {len(state.ids):,} "
+            "documents.",
+            f"The codebook had {counted(len(state.codebook), 'topic')}{levels}; {self.labelled} documents had "
+            f"labels{by}, {state.topics.n_outsiders:,} of them with none of the topics.",
+            chosen,
+            f"The model found {counted(len(state.free_names), 'further topic')} without labels.",
+            self.scored(),
+            *(self.agreed(coder) for coder in self.coders),
+            self.shared(),
+            f"Random seed {self.model.random_state}; hash of the documents {state.fingerprint[:16]}.",
+        ]
+        return " ".join(sentences)
+
+    def scored(self) -> str:
+        """A sentence about the evaluation."""
+        found = self.evaluation
+        if found is None or not found.judged:
+            return "Predictions were not evaluated on hidden labels."
+        ours, other = (found.scores[name].summary() for name in (OURS, LOGISTIC))
+        macro, micro = "macro average precision", "micro average precision"
+        return (
+            f"On hidden labels ({found.folds} folds), average precision was {ours[macro]:.3f} (mean over topics) and "
+            f"{ours[micro]:.3f} (all pairs); logistic regression reached {other[macro]:.3f} and {other[micro]:.3f}."
+        )
+
+    def agreed(self, coder: Coder) -> str:
+        """A sentence about a coder: κ over topics."""
+        columns = (self.agreement_table[name] for name in ("coder", "against", "documents", "kappa"))
+        rows = [row[2:] for row in zip(*columns, strict=True) if row[:2] == (coder.name, PEOPLE)]
+        kappas = [kappa for _, kappa in rows if not missing(kappa)]
+        if not kappas:
+            return f"The answers of the coder {coder.name} could not be compared with labels."
+        return (
+            f"The answers of the coder {coder.name} were compared with the labels of {max(n for n, _ in rows):,} "
+            f"documents: Cohen's κ was {statistics.median(kappas):.2f} in the median of {len(kappas):,} topics, from "
+            f"{min(kappas):.2f} to {max(kappas):.2f}."
+        )
+
+    def shared(self) -> str:
+        """A sentence about the largest shares."""
+        if not self.share_table:
+            return "Shares of topics in the corpus were not estimated."
+        columns = (self.share_table[name] for name in ("share", "topic", "low", "high"))
+        rows = [row for row in zip(*columns, strict=True) if not any(map(missing, row))]
+        if not rows:
+            return "Shares of topics have no interval, because no labelled document was drawn by chance."
+        rows.sort(key=lambda row: (-row[0], row[1]))
+        listed = [f"{topic} {share:.1%} ({low:.1%} to {high:.1%})" for share, topic, low, high in rows[:NAMED]]
+        return (
+            "Shares of topics in the corpus were estimated from predictions that labelled documents correct "
+            f"(prediction-powered inference; 95 % intervals), the largest first: {'; '.join(listed)}."
+        )
+
+
+def version_of(package: str) -> str:
+    """The version of a package; numba is missing in an installation that only reads models."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: "1 topic", "1,200 topics"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+class Findings:
+    """Findings of a fitted `TopicModel`, as ``model.findings``.
+
+    Parameters
+    ----------
+    model : TopicModel
+    """
+
+    def __init__(self, model: TopicModel) -> None:
+        self._model = model
+
+    @one_at_a_time
+    def prevalence(
+        self,
+        by: str | Sequence[str] | Groups | None = None,
+        source: Source | None = None,
+        *,
+        weight: str | ArrayLike | None = None,
+        cluster: str | Sequence[Any] | None = None,
+        coders: Mapping[str, Any] | None = None,
+        text: str | None = None,
+        id: str | None = None,
+        missing: bool = True,
+        level: float = 0.95,
+        progress: Progress | None = None,
+    ) -> Prevalence:
+        """Shares of the topics in the training documents and in groups of them, with honest intervals.
+
+        Labelled documents correct the predictions for all others. Each is predicted without its own labels, which takes
+        five further guides. They are kept, so another grouping of the same model is quick.
+
+        Parameters
+        ----------
+        by : column name or names, sequence of one value per document, or Groups, optional
+            Groups of documents. A column of dates is grouped by a period that fits its range; ``"date:month"`` chooses
+            it. Several columns are crossed.
+        source : Documents, DataFrame or path, optional
+            The training documents with their columns. Default: the documents of the fit, or of :meth:`attach`.
+        weight : column name or array (n_documents,), optional
+            Survey weights.
+        cluster : column name or sequence, optional
+            Documents with the same value, such as an author, are not independent. Near duplicates never are.
+        coders : mapping of str to answers, optional
+            Answers of coders as further predictions, as in :meth:`coders`. They are never labels. The labels decide on
+            the weight of each, so that a bad coder does no harm.
+        text, id : str, optional
+            Column names of a table.
+        missing : bool, default=True
+            Whether documents without a value are a group of their own; otherwise they belong to no group.
+        level : float, default=0.95
+            Confidence level of the intervals.
+        progress : callable, optional
+            As in :meth:`fit`, with the stage "shares".
+
+        Returns
+        -------
+        Prevalence
+            ``table()``, ``differences()``, ``trend()``, ``needed_labels(precision)`` and ``sentences``.
+
+        Examples
+        --------
+        >>> from topicsteer import TopicModel
+        >>> texts = ["green tea leaves", "roast coffee beans", "a tea with leaves", "coffee of roast beans"] * 25
+        >>> model = TopicModel(free_topics=0).fit(texts, {row: ["tea", "coffee"][row % 2] for row in range(20)})
+        >>> found = model.findings.prevalence()
+        >>> found.table()["topic"], found.documents.tolist(), found.labels[0].tolist()
+        (['coffee', 'tea'], [100], [20, 20])
+        """
+        if source is not None:
+            self._model.attach(source, text=text, id=id)
+        columns, n = (
+            self._model.documents_.columns if self._model.documents_ is not None else {},
+            len(self._model.state_.ids),
+        )
+        groups = groups_of(by, columns, n, missing)
+        weights, clusters = weights_of(weight, columns, n), clusters_of(cluster, columns, n)
+        found = [] if coders is None else coders_of(self._model, coders)
+        return shares(self._model.state_, self.evidence(clusters, progress).joined(found), groups, weights, level)
+
+    def evidence(self, clusters: NDArray[np.int64] | None = None, progress: Progress | None = None) -> Evidence:
+        """Labelled documents and their predictions, kept until the model or the clusters change.
+
+        The texts of the same documents may be read again: :meth:`TopicModel.attach` changes nothing else.
+        """
+        model = self._model
+        key = None if clusters is None else clusters.tobytes()
+        kept: tuple[Any, bytes | None, Evidence, Scratch] | None = model.__dict__.get("_gathered")
+        if kept is None or not same_but_texts(kept[0], model.state_) or kept[1] != key:
+            work = Scratch()
+            # The folds share the decision of the fit.
+            settings = replace(model._settings(), world="open" if model.state_.believes_open else "closed")
+            origin = model.state_.label_origin
+            corpus, reuse = training_corpus(model), reuse_of(model.predictor_, choice=True)
+            found = gather(corpus, settings, reuse, origin, clusters, folder=work.path, progress=progress)
+            kept = model._gathered = (model.state_, key, found, work)  # the folder lives as long as the model
+        return kept[2]
+
+    def coders(self, coders: Mapping[str, Any]) -> Frame:
         """Compare coders with the labels, and with each other: precision, recall and agreement per topic.
 
         A coder is a language model, an old classifier, a dictionary or a second person. Its answers are never counted
@@ -47,13 +498,13 @@ class Findings(ModelShares):
         >>> from topicsteer import TopicModel
         >>> texts = ["green tea leaves", "roast coffee beans", "a tea with leaves", "coffee of roast beans"] * 3
         >>> model = TopicModel(free_topics=0).fit(texts, ["tea", "coffee"] * 4 + [None] * 4)
-        >>> table = model.coders({"gpt": ["tea", "coffee", "coffee", "coffee"] * 3})
+        >>> table = model.findings.coders({"gpt": ["tea", "coffee", "coffee", "coffee"] * 3})
         >>> table.select("topic", "documents", "labels", "predicted", "precision", "recall").rows()
         [('coffee', 8, 4, 6, 0.6666666666666666, 1.0), ('tea', 8, 4, 2, 1.0, 0.5)]
         """
-        return self._table(coding.coder_table(self, coding.coders_of(self, coders)))
+        return self._model._table(coder_table(self._model, coders_of(self._model, coders)))
 
-    def disagreements(self, coders: Mapping[str, Any]) -> Table:
+    def disagreements(self, coders: Mapping[str, Any]) -> Frame:
         """Documents where a coder and the labels disagree; answers that the coder was surest of come first.
 
         Parameters
@@ -67,30 +518,19 @@ class Findings(ModelShares):
             The id, the coder, the topics according to people and to the coder (``answer``), its score, and the start of
             the text.
         """
-        return self._table(coding.disagreement_table(self, coders, beginning))
-
-    def memberships_with(self, coders: Mapping[str, Any], *, progress: Progress | None = None) -> Table:
-        """Memberships of the training documents, with the answers of coders as a second opinion.
-
-        Labels decide how much an answer counts, topic by topic: a guide predicts each labelled document without its
-        labels, and the answers must improve these predictions. Otherwise nothing changes, with a warning. Documents
-        without an answer keep their memberships, and so do labelled documents. The model itself does not change.
-
-        Parameters
-        ----------
-        coders : mapping of str to answers
-            As in :meth:`coders`.
-        progress : callable, optional
-            As in :meth:`fit`, with the stage "shares".
-
-        Returns
-        -------
-        table
-            As in :meth:`memberships`.
-        """
-        found = coding.memberships_with(self, coding.coders_of(self, coders), self._evidence(None, progress))
-        topics = self.result_
-        return self._table(columns(topics.ids, (*topics.names, NONE), found))
+        state, documents = self._model.state_, self._model.documents_
+        people = people_of(state.supervision)
+        found = [one for coder in coders_of(self._model, coders) for one in disagreements(coder, people)]
+        table: dict[str, list[Any]] = {
+            "id": [state.ids[one.row] for one in found],
+            "coder": [one.coder for one in found],
+            "people": ["; ".join(one.theirs) for one in found],
+            "answer": ["; ".join(one.ours) for one in found],
+            "score": [one.score for one in found],
+        }
+        if documents is not None:
+            table["text"] = [beginning(documents.texts[one.row]) for one in found]
+        return self._model._table(table)
 
     def methods(
         self,
@@ -98,7 +538,7 @@ class Findings(ModelShares):
         *,
         coders: Mapping[str, Any] | None = None,
         evaluation: Evaluation | None = None,
-        shares: Any = None,
+        shares: Prevalence | None = None,
         people: Mapping[str, int] | None = None,
         title: str = "Methods",
         as_html: bool = False,
@@ -135,22 +575,87 @@ class Findings(ModelShares):
         >>> from topicsteer import TopicModel
         >>> texts = ["green tea leaves", "roast coffee beans", "a tea with leaves", "coffee of roast beans"] * 3
         >>> model = TopicModel(free_topics=0).fit(texts, ["tea", "coffee"] * 4 + [None] * 4)
-        >>> print(model.methods(people={"Anna": 8}).splitlines()[2])
+        >>> print(model.findings.methods(people={"Anna": 8}).splitlines()[2])
         We fitted a topic model with supervision by labels (topicsteer ...) to 12 documents. ...
         """
         suffix = "" if path is None else Path(path).suffix.lower()
         if path is not None and suffix not in (".md", ".html"):
             raise ValueError(f"{path}: the name must end in .md or .html.")
-        found = [] if coders is None else coding.coders_of(self, coders)
-        evidence = Evidence(
-            evaluation=evaluation,
-            shares={} if shares is None else shares.table(),
-            assumptions=() if shares is None else tuple(shares.sentences),
-            coders=found,
-            agreement=coding.coder_table(self, found) if found else {},
-            people=people or {},
-        )
-        page = (html if as_html or suffix == ".html" else markdown)(methods_page(self, evidence, title))
+        found = [] if coders is None else coders_of(self._model, coders)
+        measured = Measured(self._model, found, evaluation, shares, people or {})
+        page = (html if as_html or suffix == ".html" else markdown)(measured.page(title))
         if path is not None:
             write_text(path, page)
         return page
+
+    def coherence(self, n: int = 10, measure: Literal["npmi", "umass"] = "npmi") -> Frame:
+        """Table of the coherence of each topic: how often its top terms occur in the same training documents.
+
+        Parameters
+        ----------
+        n : int, default=10
+            Number of top terms.
+        measure : {"npmi", "umass"}, default="npmi"
+            As in :func:`topicsteer.metrics.coherence`.
+
+        Returns
+        -------
+        table
+            The topic, its coherence (NaN with fewer than two terms), and the terms.
+        """
+        topics, places = self._model.state_.topics, {term: k for k, term in enumerate(self._model.state_.vocabulary)}
+        terms = [topics.top_terms(k, n) for k in range(len(topics))]
+        rows = self._model._rows_of(self._model._texts())
+        X = rows.matrix if rows.matrix is not None else rows.take(np.arange(rows.shape[0]))
+        found = [
+            float(metrics.coherence(X, [[places[term] for term in own]], measure)[0]) if len(own) > 1 else np.nan
+            for own in terms
+        ]
+        shown = [", ".join(own) for own in terms]
+        return self._model._table({"topic": list(topics.names), "coherence": found, "terms": shown})
+
+    def document_map(self, *, progress: Progress | None = None) -> Frame:
+        """Table of the training documents with their places on a map, for other tools that draw one.
+
+        Documents with similar words are close. Of more than 100,000 documents it has a sample with all labelled ones.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with the stage, the work done, the total and a detail.
+
+        Returns
+        -------
+        table
+            The id, the coordinates ``x`` and ``y`` (upwards), the main ``topic`` and the ``membership`` in it. Then the
+            ``kind`` of the topic ("known", "free" or "none"), whether the document is ``labelled``, and the start of
+            its ``text``.
+        """
+        return self._model._table(map_table(document_map(self._model, progress=progress)))
+
+    def to_parquet(self, folder: str | Path, *, rows_per_file: int = PART, client: Client | None = None) -> None:
+        """Write the tables of the training documents as Parquet files, block by block.
+
+        ``folder/memberships/*.parquet`` holds the rows of :meth:`memberships`, and ``folder/document_topics/*.parquet``
+        the rows of :attr:`document_topics`. Memory holds one block at a time.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Existing tables in it are replaced.
+        rows_per_file : int
+            Documents per file, at most.
+        client : distributed.Client, optional
+            Client of a Dask cluster whose workers write the files; they must have access to this folder and to the
+            folder of the fit.
+        """
+        folder, result = Path(folder), self._model.state_.topics
+        if client is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            from topicsteer.backends.dask import shared_folder
+
+            shared_folder(client, folder)
+        write = partial(write_parts, ids=result.ids, rows_per_file=rows_per_file, client=client)
+        write(folder / "memberships", result.all_memberships(), (*result.names, NONE))
+        composition = partial(parts, sizes=result.H.sum(axis=1))
+        write(folder / "document_topics", result.W, result.names, change=composition)

@@ -1,12 +1,9 @@
-"""The pipeline from documents and labels to a fitted state, for fit and update alike.
+"""The pipeline from documents and labels to a fitted state, for fit and update alike."""
 
-`prepare` reads documents and labels and vectorises the texts. `run` trains the guide, applies it and factorises. `fit`
-builds the state of all documents. Each step runs where the documents are: in memory, on disk or on a cluster.
-"""
+from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,73 +12,359 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from topicsteer.analysis.topics import Topics, name_free_topics, proportions
-from topicsteer.backends import as_rows, mapped
+from topicsteer.backends import as_rows, block_penalties, mapped
 from topicsteer.corpora import Documents
-from topicsteer.corpora.options import Names
-from topicsteer.estimator import TSNMF
+from topicsteer.corpora.documents import Names
 from topicsteer.guidance.apply import apply_guide, topic_classes
 from topicsteer.guidance.embeddings import Encoder
 from topicsteer.guidance.guide import Guide
-from topicsteer.guidance.keywords import term_constraints_of
-from topicsteer.guidance.open_world import free_topics
+from topicsteer.guidance.keywords import TopicTexts, term_constraints_of, topic_texts
+from topicsteer.guidance.open_world import free_topics, open_guide
+from topicsteer.guidance.ridge import Choice, no_report
+from topicsteer.guidance.sample import BACKGROUND, Sample
 from topicsteer.guidance.support import leave_empty, warn_of_unsupported
+from topicsteer.guidance.train import train_guide
+from topicsteer.guidance.tree import train_tree
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, supervise
 from topicsteer.labels.origin import Origin
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model.inside import named_children
-from topicsteer.model.learning import Task, learn, stage_progress, with_free_inside
-from topicsteer.model.predictor import Predictor, fitted_estimator, fitted_vectorizer, kept_documents
-from topicsteer.model.reservoir import retain
+from topicsteer.model.given_documents import documents_of, named_columns
+from topicsteer.model.predictor import HISTORY, Predictor, fitted_vectorizer, kept_documents
 from topicsteer.model.settings import Settings
-from topicsteer.model.sources import documents_of, named_columns
+from topicsteer.model.spool import Spool
 from topicsteer.model.state import FittedState, digests, fingerprint
-from topicsteer.nmf.protocols import Rows
-from topicsteer.nmf.start import label_profiles
+from topicsteer.nmf.blocks import slices
+from topicsteer.nmf.protocols import Parameters, Problem, Result, Rows, TermConstraints, regularisation_of
+from topicsteer.nmf.solve import solve
+from topicsteer.nmf.start import begin, go_on, label_profiles
+from topicsteer.nmf.start import start as first_weights
+from topicsteer.nmf.statistics import History, widened
+from topicsteer.nmf.weights import many_weights
+from topicsteer.system.files import Scratch
 from topicsteer.system.memory import release_memory
-from topicsteer.system.types import JSON, Array, Progress
+from topicsteer.system.types import JSON, Array, Progress, Report
 from topicsteer.system.values import check_ids
 from topicsteer.text import TextVectorizer
-from topicsteer.text.scripts import join_pairs, paired
+from topicsteer.text.languages import join_pairs, paired
 
-# Candidate thresholds for topic shares, for models without a guide.
-THRESHOLDS = np.linspace(0.05, 0.95, 19)
+# Seed of the guide. It does not follow ``random_state``, so that known and free topics come back with any seed.
+GUIDE_SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
     """Documents that are ready for a fit: texts as rows of a matrix, labels, known topics and vectoriser.
 
-    ``origin`` describes how the labelled documents were chosen, if their table has a column for it. ``digests`` are
-    hashes of the documents, if they are known.
+    Parameters
+    ----------
+    rows : Rows
+        Terms of the documents.
+    supervision : Supervision
+        Their labels.
+    codebook : Codebook
+        The known topics.
+    vectorizer : TextVectorizer
+    weight : array (n_documents,)
+        Weight of each document.
+    embeddings : array (n_documents, any), optional
+        Embeddings of the documents.
+    encode : callable, optional
+        The encoder of these embeddings, for names and keywords.
+    documents : Documents, optional
+        Ids and texts.
+    origin : Origin, optional
+        How the labelled documents were chosen, if their table has a column for it.
+    digests : array (n_documents,), optional
+        Hashes of the documents, if they are known.
     """
 
-    documents: Documents
     rows: Rows
     supervision: Supervision
     codebook: Codebook
     vectorizer: TextVectorizer
+    weight: Array
+    embeddings: Array | None = None
+    encode: Encoder | None = None
+    documents: Documents = field(default_factory=lambda: Documents([], []))
     origin: Origin | None = None
     digests: NDArray[np.uint64] | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """Result of one run of the pipeline."""
+class Reuse:
+    """Parts of an earlier run on the same documents that are not computed again.
 
-    estimator: TSNMF
+    Parameters
+    ----------
+    directions : array, optional
+        Latent directions of an earlier guide.
+    latent : array (n_documents, any), optional
+        Latent semantics of the documents along these directions.
+    names : TopicTexts, optional
+        Texts about the topics.
+    choice : Choice, optional
+        Settings of the ridge regression for flat topics.
+    before : Guide, optional
+        An earlier guide, whose chosen settings or groups are kept.
+    """
+
+    directions: Array | None = None
+    latent: Array | None = None
+    names: TopicTexts | None = None
+    choice: Choice | None = None
+    before: Guide | None = None
+
+
+NOTHING = Reuse()
+Groups = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Cold:
+    """Start of a fit from documents and labels alone."""
+
+    reuse: Reuse = NOTHING
+
+
+@dataclass(frozen=True, eq=False)
+class Regroup:
+    """Start from a guide as it is, with other free topics.
+
+    Parameters
+    ----------
+    guide : Guide
+    free_groups : tuple of tuples of int
+        Groups of the guide that make up each free topic.
+    groups : tuple of tuples of int
+        Classes of the guide that make up each known topic.
+    """
+
+    guide: Guide
+    free_groups: Groups
+    groups: Groups
+
+
+@dataclass(frozen=True, eq=False)
+class Continue:
+    """Start from the topics of a fitted state, with the statistics of documents that are no longer there.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        Parameters of the factorisation.
+    components : array (n_topics, n_terms)
+        H of the state, without new topics.
+    history : History
+        Sufficient statistics of earlier documents, with new topics.
+    old : int
+        Number of known topics of the state.
+    free_names : tuple of str
+        Names of the free topics.
+    free_groups : tuple of tuples of int
+        Groups of the earlier guide that make up each free topic.
+    unguided : bool
+        Whether the state has no guide.
+    reuse : Reuse
+    """
+
+    parameters: Parameters
+    components: Array
+    history: History
+    old: int
+    free_names: tuple[str, ...]
+    free_groups: Groups = ()
+    unguided: bool = False
+    reuse: Reuse = NOTHING
+
+
+COLD = Cold()
+Start = Cold | Regroup | Continue
+
+
+def learn(
+    corpus: Corpus,
+    settings: Settings,
+    reuse: Reuse = NOTHING,
+    *,
+    sample: Sample | None = None,
+    report: Report = no_report,
+) -> Guide | None:
+    """Train the guide, and decide whether the world is open; None without labels and words about topics.
+
+    ``sample`` are the documents to learn from, if their features are to be shared with later steps.
+    """
+    X, supervision, before = corpus.rows, corpus.supervision, reuse.before
+    shared: dict[str, Any] = {
+        "names": reuse.names or topic_texts(corpus.codebook, corpus.vectorizer.transform, corpus.encode),
+        "embeddings": corpus.embeddings,
+        "confidence": corpus.weight,
+        "seed": GUIDE_SEED,
+        "threads": settings.threads,
+        "report": report,
+    }
+
+    def in_open_world(closed: Guide, supervision: Supervision, **own: Any) -> Guide:
+        return open_guide(
+            X,
+            supervision,
+            closed,
+            world=settings.world,
+            n_free=settings.wanted_free if isinstance(settings.wanted_free, int) else None,
+            asked=settings.wants_free,
+            previous=before,
+            **shared | own,
+        )
+
+    if not supervision.forest.flat:
+        return train_tree(X, supervision, in_open_world, directions=reuse.directions, latent=reuse.latent, **shared)
+    sample = sample or _sample(corpus, settings, reuse)
+    previous = None if before is None or before.open else before
+    closed = train_guide(X, supervision, sample=sample, previous=previous, choice=reuse.choice, **shared)
+    release_memory()  # of scores in folds
+    return None if closed is None else in_open_world(closed, supervision, sample=sample)
+
+
+def _sample(corpus: Corpus, settings: Settings, reuse: Reuse) -> Sample:
+    """The documents that a guide of flat topics is learnt from."""
+    return Sample(
+        corpus.rows,
+        corpus.supervision,
+        corpus.embeddings,
+        reuse.directions,
+        GUIDE_SEED,
+        settings.threads,
+        reuse.latent,
+    )
+
+
+def stage_progress(stage: str, progress: Progress | None, detail: str = "") -> Callable[[int, int | None], None]:
+    """A callback for one stage."""
+
+    def report(done: int, total: int | None) -> None:
+        if progress is not None:
+            progress(stage, done, total, detail)
+
+    return report
+
+
+# Number of documents summarised at a time.
+ROWS = 1 << 14
+
+
+@dataclass(frozen=True, eq=False)
+class Reservoir:
+    """Retained documents: the labelled ones and a sample of the others (reservoir sampling).
+
+    Parameters
+    ----------
+    rows : array of int (n_rows,)
+        Rows of the model, ascending.
+    X : CSR (n_rows, n_terms)
+        Terms of the documents.
+    keys : array (n_rows,)
+        Random sort keys. The unlabelled documents with the smallest keys stay, so they are a random sample of all. A
+        forget factor raises the keys of older documents.
+    embeddings : array (n_rows, any), optional
+        Embeddings of the documents.
+    """
+
+    rows: NDArray[np.int64]
+    X: sp.csr_array
+    keys: NDArray[np.float64]
+    embeddings: Array | None = None
+
+    def positions(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Position of each row of the model in the reservoir; -1 for a row that is not retained."""
+        at = np.minimum(np.searchsorted(self.rows, rows), max(len(self.rows) - 1, 0))
+        return np.where(self.rows[at] == rows, at, -1) if len(self.rows) else np.full(len(rows), -1)
+
+    def select(self, chosen: NDArray[Any]) -> Reservoir:
+        """A subset."""
+        E = None if self.embeddings is None else self.embeddings[chosen]
+        return Reservoir(self.rows[chosen], self.X[chosen], self.keys[chosen], E)
+
+    def join(self, other: Reservoir) -> Reservoir:
+        """Both reservoirs as one, in the order of the rows."""
+        n_terms = max(self.X.shape[1], other.X.shape[1])
+        X = sp.vstack([widened(self.X, n_terms), widened(other.X, n_terms)], format="csr")
+        E = None
+        if self.embeddings is not None and other.embeddings is not None:
+            E = np.vstack([self.embeddings, other.embeddings])
+        both = Reservoir(np.append(self.rows, other.rows), sp.csr_array(X), np.append(self.keys, other.keys), E)
+        return both.select(np.argsort(both.rows, kind="stable"))
+
+
+def surplus(keys: NDArray[np.float64], labelled: NDArray[np.bool_], most: int = BACKGROUND) -> NDArray[np.bool_]:
+    """Mark unlabelled documents that exceed the number of background documents of a guide."""
+    others = np.flatnonzero(~labelled)
+    leave = np.zeros(len(keys), dtype=np.bool_)
+    leave[others[np.argsort(keys[others], kind="stable")[most:]]] = True
+    return leave
+
+
+def retain(corpus: Corpus, found: Outcome, seed: int) -> tuple[Reservoir, History]:
+    """Choose the documents to retain, and summarise the others."""
+    rows, weight = corpus.rows, corpus.weight
+    keys = np.random.default_rng([seed, 0]).exponential(size=rows.shape[0])
+    leave = surplus(keys, corpus.supervision.labelled)
+    history = History.empty(rows.shape[1], found.W.shape[1], rows.dtype)
+    gone, stay = np.flatnonzero(leave), np.flatnonzero(~leave)
+    for part in slices(len(gone), ROWS):
+        some = gone[part]
+        history += found.summarise(rows.take(some), found.W[some], weight[some], some)
+    if not gone.size and rows.matrix is not None:
+        return Reservoir(stay, rows.matrix, keys[stay], corpus.embeddings), history
+    E = None if corpus.embeddings is None else corpus.embeddings[stay]
+    return Reservoir(stay, rows.take(stay), keys[stay], E), history
+
+
+# Candidate thresholds for topic shares, for models without a guide.
+THRESHOLDS = np.linspace(0.05, 0.95, 19)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Result of one run of the pipeline; ``W`` are the topic weights, in memory or in a file."""
+
+    parameters: Parameters
+    result: Result
+    W: Array
     guide: Guide | None
     memberships: Array
     thresholds: Array
     penalties: sp.csr_array | Rows | None
     profiles: Array
-    free_groups: tuple[tuple[int, ...], ...] = ()
+    free_groups: Groups = ()
+
+    def summarise(self, X: sp.csr_array, W: Array, weight: Array, rows: NDArray[Any]) -> History:
+        """Sufficient statistics of some rows of this run, with topic weights W and document weights."""
+        penalties = None if self.penalties is None else as_rows(self.penalties).take(rows)
+        l1 = float(self.parameters.alpha_W * X.shape[1] * self.parameters.l1_ratio)
+        return History.of(X, W, weight, penalties, l1)
+
+    def fields(self, history: History, W: Array) -> dict[str, Any]:
+        """Fields of a state that come from the factorisation."""
+        plain = {k: v for k, v in sorted(vars(self.parameters).items()) if isinstance(v, str | int | float | None)}
+        return {
+            "estimator": plain | self.result.plain,
+            "components": self.result.components,
+            "document_topics": W,
+            "objectives": np.array(self.result.objectives),
+            "history": {name: getattr(history, name) for name in HISTORY},
+        }
 
 
-def confidence_of(given: ArrayLike | None, n: int) -> NDArray[np.float64] | None:
+def guide_fields(guide: Guide | None) -> dict[str, Any]:
+    """Fields of a state that come from the guide."""
+    if guide is None:
+        return {"guide": None, "outside": None, "levels": None}
+    levels = None if guide.levels is None else guide.levels.arrays()
+    return {"guide": guide.arrays(), "outside": guide.outside_arrays(), "levels": levels}
+
+
+def confidence_of(given: ArrayLike, n: int) -> NDArray[np.float64]:
     """Check the confidence in the labels of n documents."""
-    if given is None:
-        return None
     weights = np.asarray(given, dtype=np.float64)
     if weights.shape != (n,) or not (weights > 0).all() or not np.isfinite(weights).all():
         raise ValueError(f"confidence must be one number above 0 per document, {n} in all.")
@@ -108,11 +391,10 @@ def prepare(
     With ``after``, an earlier model of the same documents, its vocabulary and its rows in memory are reused.
     A spooled corpus (see `topicsteer.model.spool`) is vectorised already.
     """
-    ready = getattr(source, "ready", None)
-    documents = documents_of(source, labels, text, id, like=like) if ready is None else ready.documents
+    documents = documents_of(source, labels, text, id, like=like)
     if not len(documents):
         raise ValueError("there are no documents: a fit needs some texts.")
-    if ready is None:  # the reader of a spooled corpus has checked them
+    if not isinstance(source, Spool):  # the reader of a spooled corpus has checked them
         check_ids(documents.ids)
     topics = settings.topics.names if isinstance(settings.topics, Codebook) else settings.topics
     lineage = settings.lineage()
@@ -122,117 +404,146 @@ def prepare(
     supervision = supervise(labels, len(documents), topics=topics, complete=settings.complete, lineage=lineage)
     supervision = forbid(supervision, documents.forbidden, lineage)
     codebook = settings.codebook(supervision.topics, None if after is None else after.state.codebook)
-    origin = Origin.of(documents.columns, len(documents))
+    numbers = None
     if after is not None:
         numbers = digests(documents)
         if fingerprint(numbers) != after.state.fingerprint:
             raise ValueError("after was fitted to other documents: pass a model of the same texts and ids.")
-        rows = as_rows(after.vectorizer.transform(documents.texts)) if rows is None else rows
-        return Corpus(documents, rows, supervision, codebook, after.vectorizer, origin, numbers)
-    if ready is not None:
-        return Corpus(documents, ready.rows, supervision, codebook, ready.vectorizer, origin)
-    vectorizer = settings.new_vectorizer()
-    rows = as_rows(vectorizer.fit_transform(documents.texts, progress=stage_progress("terms", progress)))
-    release_memory()  # of the word ids
-    return Corpus(documents, rows, supervision, codebook, vectorizer, origin)
+        vectorizer = after.vectorizer
+        rows = as_rows(vectorizer.transform(documents.texts)) if rows is None else rows
+    elif isinstance(source, Spool):
+        vectorizer, rows = source.vectorizer, source.matrix
+        source.matrix.check()
+    else:
+        vectorizer = settings.new_vectorizer()
+        rows = as_rows(vectorizer.fit_transform(documents.texts, progress=stage_progress("terms", progress)))
+        release_memory()  # of the word ids
+    return Corpus(
+        rows,
+        supervision,
+        codebook,
+        vectorizer,
+        np.ones(len(documents)),
+        documents=documents,
+        origin=Origin.of(documents.columns, len(documents)),
+        digests=numbers,
+    )
 
 
 # --- train the guide, apply it, factorise ---
 
 
-def run(settings: Settings, task: Task, *, folder: Path, progress: Progress | None = None) -> Outcome:
+def run(
+    corpus: Corpus, settings: Settings, start: Start = COLD, *, folder: Path, progress: Progress | None = None
+) -> Outcome:
     """Train the guide, apply it and factorise; large results go to the folder."""
-    X, supervision, known = task.rows, task.supervision, len(task.codebook)
-    learnt, latent, guided, free_groups = task.learnt, None, None, task.free_groups
-    if settings.guidance is not None and learnt is None:
-        learnt, latent = _learn(settings, task, progress)
+    X, supervision, known = corpus.rows, corpus.supervision, len(corpus.codebook)
+    guide, latent = _guide(corpus, settings, start, progress)
     profiles = label_profiles(X, supervision, np.ones(X.shape[0]))
-    estimator = task.begun if task.joins else None
-    if estimator is None:
-        if learnt is not None and task.learnt is None:
-            free_groups = free_topics(learnt, settings.wanted_free, X.shape[0])
-        free = len(free_groups) if learnt is not None and learnt.n_groups else None
-        estimator = settings.new_estimator(X, profiles, guide=learnt, free=free)
-    new = known - estimator.n_known_ if task.joins else 0
-    if learnt is not None:
+    parameters, free_groups, free = _plan(corpus, settings, start, guide, profiles)
+    n_topics = known + len(free)
+    penalties = None
+    if guide is not None:
+        groups = start.groups if isinstance(start, Regroup) else [(k,) for k in range(known)]
         stage_progress("guide", progress, "memberships")(0, None)
         guided = apply_guide(
             X,
-            learnt,
+            guide,
             supervision,
-            topic_classes(task.groups or [(k,) for k in range(known)], free_groups, learnt.n_known),
-            len(estimator.components_) + new if task.joins else estimator.n_components or known,
+            topic_classes(groups, free_groups, guide.n_known),
+            n_topics,
             folder=folder,
-            embeddings=task.embeddings,
+            embeddings=corpus.embeddings,
             latent=latent,
             threads=settings.threads,
             progress=stage_progress("guide", progress),
         )
-        latent = None  # and with it the features that the guide was learnt from
-        inside = [k for k, topic in enumerate(task.codebook) if topic.found]
-        if not task.joins and (free_groups or inside or not supervision.counts.any()):
-            _start_from_members(estimator, X, guided.memberships, supervision, inside, len(free_groups))
-        if task.joins and task.unguided and estimator.label_weight == "balanced":
-            estimator.set_params(label_weight=None)  # the default of a guided fit
+        penalties = guided.penalties
+    latent = None  # and with it the features that the guide was learnt from
+    if settings.guidance is not None and not isinstance(start, Continue):
+        warn_of_unsupported(supervision, guide)
+        if guide is None:
+            penalties = leave_empty(X, known, n_topics)
+    constraints = term_constraints_of(corpus.codebook, X.shape[1], corpus.vectorizer.transform)
+    stage_progress("fit", progress)(0, parameters.max_iter)
+    release_memory()  # of the blocks of memberships
+    problem = Problem(
+        X,
+        supervision,
+        free,
+        parameters,
+        corpus.weight,
+        penalties=block_penalties(penalties, X, n_topics),
+        term_constraints=TermConstraints.read(constraints, n_topics, X.shape[1]),
+    )
+    scratch = None
+    if isinstance(start, Continue):
+        problem = go_on(replace(problem, history=start.history, old=start.old), start.components)
+    else:
+        first, H = first_weights(problem)
+        if guide is not None and (free_groups or not supervision.counts.any()):
+            _start_from_members(H, X, guided.memberships, supervision, len(free_groups))
+        problem = begin(problem, first, H)
+        scratch = Scratch(folder)
 
     def report(iteration: int, objective: float, seconds: float) -> None:
-        if progress is not None:
-            progress("fit", iteration, estimator.max_iter, f"objective {objective:.5g}")
+        stage_progress("fit", progress, f"objective {objective:.5g}")(iteration, parameters.max_iter)
 
-    penalties = None if guided is None else guided.penalties
-    if not task.joins and settings.guidance is not None:
-        warn_of_unsupported(supervision, learnt)
-        penalties = leave_empty(X, known, estimator.n_components or known) if learnt is None else penalties
-    constraints = term_constraints_of(task.codebook, X.shape[1], task.vectorizer.transform)
-    stage_progress("fit", progress)(0, estimator.max_iter)
-    release_memory()  # of the blocks of memberships
-    factorise = estimator.partial_fit if task.joins else partial(estimator.fit, folder=folder)
-    factorise(
-        X.matrix if task.joins else X,
-        supervision,
-        sample_weight=task.weight,
-        penalties=penalties,
-        term_constraints=constraints,
-        callback=report,
-    )
-    if not task.joins:
-        estimator.document_topics_ = mapped(estimator.document_topics_, folder / "document_topics.npy")
-    estimator.set_params(warm_start=False)
-    if guided is not None:
-        return Outcome(estimator, learnt, guided.memberships, guided.thresholds, penalties, profiles, free_groups)
-    shares = known_parts(estimator.document_topics_, estimator.components_, supervision)
-    thresholds = np.full(known, choose_threshold(X, estimator, supervision))
-    return Outcome(estimator, None, shares, thresholds, None, profiles)
+    result = solve(problem, scratch, report)
+    W = mapped(result.weights, folder / "document_topics.npy")
+    if guide is not None:
+        memberships, thresholds = guided.memberships, guided.thresholds
+        return Outcome(parameters, result, W, guide, memberships, thresholds, penalties, profiles, free_groups)
+    H = result.components
+    shares = known_parts(W, H, supervision)
+    thresholds = np.full(known, choose_threshold(X, H, parameters, supervision))
+    return Outcome(parameters, result, W, None, shares, thresholds, None, profiles)
 
 
-def _learn(
-    settings: Settings, task: Task, progress: Progress | None
+def _guide(
+    corpus: Corpus, settings: Settings, start: Start, progress: Progress | None
 ) -> tuple[Guide | None, Callable[[slice], Array | None] | None]:
     """Train the guide; also return the latent semantics of the documents, if it was learnt from all of them."""
+    if isinstance(start, Regroup):
+        return start.guide, None
+    if settings.guidance is None:
+        return None, None
     stage_progress("guide", progress)(0, None)
-    sample = task.new_sample(settings.threads)
-    learnt = learn(
-        settings, replace(task, sample=sample), lambda step: stage_progress("guide", progress, step)(0, None)
-    )
+    sample = _sample(corpus, settings, start.reuse)
+    report = lambda step: stage_progress("guide", progress, step)(0, None)  # noqa: E731
+    guide = learn(corpus, settings, start.reuse, sample=sample, report=report)
     release_memory()  # of temporary features
-    return learnt, None if task.rows.matrix is None or sample.places is None else sample.latent_of
+    return guide, None if corpus.rows.matrix is None or sample.places is None else sample.latent_of
 
 
-def _start_from_members(
-    estimator: TSNMF, X: Rows, memberships: Array, supervision: Supervision, inside: Sequence[int], free: int
-) -> None:
-    """Let each free topic start as the mean of its documents, by the warm start; without labels, known topics too."""
+def _plan(
+    corpus: Corpus, settings: Settings, start: Start, guide: Guide | None, profiles: Array
+) -> tuple[Parameters, Groups, Sequence[str]]:
+    """Parameters of the factorisation, groups of the guide that make up each free topic, and names of free topics."""
+    if isinstance(start, Continue):
+        parameters = start.parameters
+        if guide is not None and start.unguided and parameters.label_weight == "balanced":
+            parameters = replace(parameters, label_weight=None)  # the default of a guided fit
+        return parameters, start.free_groups, start.free_names
+    free_groups: Groups = ()
+    if isinstance(start, Regroup):
+        free_groups = start.free_groups
+    elif guide is not None:
+        free_groups = free_topics(guide, settings.wanted_free, corpus.rows.shape[0])
+    free = len(free_groups) if guide is not None and guide.n_groups else None
+    parameters = settings.new_parameters(corpus.rows, profiles, guide=guide, free=free)
+    number = (parameters.n_components or 0) - len(corpus.codebook)
+    return parameters, free_groups, [f"free {k + 1}" for k in range(number)]
+
+
+def _start_from_members(H: Array, X: Rows, memberships: Array, supervision: Supervision, free: int) -> None:
+    """Let each free topic start as the mean of its documents; without labels, known topics too."""
     known = len(supervision.topics)
-    first = inside if supervision.counts.any() else range(known)
-    named = [supervision.topics[k] for k in first]
+    first = range(0 if supervision.counts.any() else known)
     columns = [*first, *range(known, known + free)]
     weights = sp.vstack([_members(np.asarray(memberships[:, k])) for k in columns], format="csr")
     totals = np.asarray(weights.sum(axis=1)).ravel()
-    estimator.set_params(warm_start=True)
-    estimator.components_ = np.asarray(X.combine(weights).astype(X.dtype) / np.maximum(totals, 1e-30)[:, None])
-    estimator.components_ = estimator.components_.astype(X.dtype)
-    estimator.document_topics_, estimator.n_known_ = np.zeros((0, len(columns)), dtype=X.dtype), len(named)
-    estimator.topic_names_ = np.array([*named, None], dtype=object)[:-1]  # names may be tuples
+    H[columns] = np.asarray(X.combine(weights).astype(X.dtype) / np.maximum(totals, 1e-30)[:, None]).astype(X.dtype)
 
 
 def _members(membership: Array) -> sp.csr_array:
@@ -244,18 +555,18 @@ def _members(membership: Array) -> sp.csr_array:
 
 def known_parts(W: Array, H: Array, supervision: Supervision) -> Array:
     """The part of each document that each known topic makes up, in a tree with the topics below it."""
-    parts = proportions(W, H)[:, : len(supervision.topics)]
-    return parts if supervision.forest is None else supervision.forest.summed(parts)
+    return supervision.forest.summed(proportions(W, H)[:, : len(supervision.topics)])
 
 
-def choose_threshold(X: Rows, estimator: TSNMF, supervision: Supervision) -> float:
+def choose_threshold(X: Rows, H: Array, parameters: Parameters, supervision: Supervision) -> float:
     """The threshold on topic shares with the best mean Jaccard index on labelled documents, labels ignored."""
     truth = supervision.indicator()
     rows = np.flatnonzero(np.diff(truth.indptr))[:20_000]
     if not rows.size:
         return 0.3
     given = truth[rows].toarray() > 0
-    shares = known_parts(estimator.transform(X.take(rows)), estimator.components_, supervision)
+    W = many_weights(X.take(rows), H, None, regularisation_of(parameters, X.shape[1]), parameters.threads)
+    shares = known_parts(W, H, supervision)
     scores = []
     for threshold in THRESHOLDS:
         found = shares >= threshold
@@ -267,36 +578,29 @@ def choose_threshold(X: Rows, estimator: TSNMF, supervision: Supervision) -> flo
 
 
 def fit(
-    settings: Settings,
-    parameters: Mapping[str, JSON],
     corpus: Corpus,
+    settings: Settings,
     *,
+    start: Start = COLD,
+    arguments: Mapping[str, JSON],
     folder: Path,
-    rows: Rows | None = None,
-    embeddings: Array | None = None,
-    encode: Encoder | None = None,
-    confidence: Array | None = None,
-    after: Predictor | None = None,
+    cluster: Rows | None = None,
     progress: Progress | None = None,
 ) -> FittedState:
     """Fit all documents.
 
     Parameters
     ----------
-    settings : Settings
-    parameters : mapping
-        The arguments of the `TopicModel`, as plain values.
     corpus : Corpus
+    settings : Settings
+    start : Cold
+        ``COLD``, or with parts of an earlier model of the same documents.
+    arguments : mapping
+        The arguments of the `TopicModel`, as plain values.
     folder : Path
         Folder for large results.
-    rows : Rows, optional
+    cluster : Rows, optional
         The rows on a cluster, if a cluster does the work.
-    embeddings : array (n_documents, any), optional
-    encode : callable, optional
-        Their encoder, for names and keywords.
-    confidence : array (n_documents,), optional
-    after : Predictor, optional
-        An earlier model of the same documents under other labels, to start from.
     progress : callable, optional
         As in ``TopicModel.fit``.
 
@@ -304,31 +608,22 @@ def fit(
     -------
     FittedState
     """
-    n = len(corpus.documents)
-    weight = np.ones(n) if confidence is None else confidence
-    X = corpus.rows if rows is None else rows
-    task = Task(X, corpus.supervision, corpus.codebook, corpus.vectorizer, weight, embeddings, encode)
-    task = task if after is None else _reuse(task, after)
-    if settings.free_inside:
-        task = with_free_inside(settings, task, progress)
-        corpus = replace(corpus, supervision=task.supervision, codebook=task.codebook)
-    found = run(settings, task, folder=folder, progress=progress)
-    reservoir, history = retain(
-        corpus.rows, found.estimator, corpus.supervision, weight, found.penalties, embeddings, settings.random_state
-    )
-    found.estimator.history_ = history
-    numbers = digests(corpus.documents) if corpus.digests is None else corpus.digests
-    state = FittedState(
-        parameters=parameters,
+    at_work = corpus if cluster is None else replace(corpus, rows=cluster)
+    found = run(at_work, settings, start, folder=folder, progress=progress)
+    reservoir, history = retain(corpus, found, settings.random_state)
+    documents = corpus.documents
+    numbers = digests(documents) if corpus.digests is None else corpus.digests
+    return FittedState(
+        parameters=arguments,
         codebook=corpus.codebook,
-        free_names=tuple(_free_names(found.estimator, corpus, [str(name) for name in corpus.codebook.names])),
+        free_names=_free_names(found, corpus),
         groups=tuple((k,) for k in range(len(corpus.codebook))),
         free_groups=found.free_groups,
         **fitted_vectorizer(corpus.vectorizer),
-        **fitted_estimator(found.estimator),
+        **found.fields(history, found.W),
         fingerprint=fingerprint(numbers),
-        ids=list(corpus.documents.ids),
-        texts=corpus.documents.texts,
+        ids=list(documents.ids),
+        texts=documents.texts,
         learnt_from=len(reservoir.rows),
         profiles=found.profiles,
         pattern=corpus.supervision.pattern,
@@ -336,75 +631,49 @@ def fit(
         memberships=found.memberships,
         thresholds=found.thresholds,
         digests=numbers,
-        weights=weight,
-        guide=None if found.guide is None else found.guide.arrays(),
-        outside=None if found.guide is None else found.guide.outside_arrays(),
-        levels=None if found.guide is None or found.guide.levels is None else found.guide.levels.arrays(),
+        weights=corpus.weight,
+        **guide_fields(found.guide),
         reservoir=kept_documents(reservoir),
         origin=None if corpus.origin is None else corpus.origin.arrays(),
-        reading={} if corpus.documents.reading is None else corpus.documents.reading.to_json(),
+        reading={} if documents.reading is None else documents.reading.to_json(),
     )
-    fresh = [k for k, topic in enumerate(corpus.codebook) if topic.found]
-    return state if not fresh else named_children(state, fresh, settings.path_separator)
 
 
 def regroup(
-    settings: Settings,
-    state: FittedState,
-    corpus: Corpus,
-    guide: Guide,
-    free_groups: tuple[tuple[int, ...], ...],
-    embeddings: Array | None,
-    folder: Path,
+    state: FittedState, corpus: Corpus, settings: Settings, guide: Guide, free_groups: Groups, folder: Path
 ) -> FittedState:
     """The state with other free topics, made up of the same groups of the same guide."""
-    task = Task(
-        corpus.rows,
-        corpus.supervision,
-        corpus.codebook,
-        corpus.vectorizer,
-        state.weights,
-        embeddings,
-        learnt=guide,
-        free_groups=free_groups,
-        groups=state.groups,
-    )
-    found = run(settings, task, folder=folder)
-    reservoir, history = retain(
-        corpus.rows,
-        found.estimator,
-        corpus.supervision,
-        state.weights,
-        found.penalties,
-        embeddings,
-        settings.random_state,
-    )
-    found.estimator.history_ = history
+    found = run(corpus, settings, Regroup(guide, free_groups, state.groups), folder=folder)
+    reservoir, history = retain(corpus, found, settings.random_state)
     return replace(
         state,
-        free_names=tuple(_free_names(found.estimator, corpus, list(map(str, corpus.codebook.names)))),
+        free_names=_free_names(found, corpus),
         free_groups=free_groups,
-        **fitted_estimator(found.estimator),
+        **found.fields(history, found.W),
         memberships=found.memberships,
         reservoir=kept_documents(reservoir),
     )
 
 
-def _reuse(task: Task, earlier: Predictor) -> Task:
-    """The task with the latent directions of an earlier model of the same documents, which do not depend on labels.
+def reuse_of(earlier: Predictor | None, *, choice: bool = False) -> Reuse:
+    """The latent directions of an earlier model of the same documents, which do not depend on labels.
 
-    Nothing else is reused, so the result does not depend on the order in which labels came.
+    With ``choice``, also the settings of the ridge regression, for models of parts of the same labels. Without it, the
+    result does not depend on the order in which labels came.
     """
-    return task if earlier.guide is None else replace(task, directions=earlier.guide.directions)
+    if earlier is None or earlier.guide is None:
+        return NOTHING
+    return Reuse(directions=earlier.guide.directions, choice=earlier.guide.choice if choice else None)
 
 
-def _free_names(estimator: TSNMF, corpus: Corpus, known: list[str]) -> list[str]:
+def _free_names(found: Outcome, corpus: Corpus) -> tuple[str, ...]:
     """Names for the free topics, from their terms; overlapping pairs of characters are joined, as in examples."""
-    H, terms = estimator.components_, corpus.vectorizer.get_feature_names_out()
+    H, terms = found.result.components, corpus.vectorizer.get_feature_names_out()
+    known = [str(name) for name in corpus.codebook.names]
     blank = tuple(f"free {k + 1}" for k in range(len(H) - len(known)))
-    unnamed = Topics((*known, *blank), len(known), terms, H, estimator.document_topics_, (), np.zeros(0, np.int64))
+    unnamed = Topics((*known, *blank), len(known), terms, H, found.W, (), np.zeros(0, np.int64))
     ranked = [unnamed.top_terms(k, 10) for k in range(len(known), len(H))]
     for k, own in enumerate(ranked, len(known)):
         if any(map(paired, own)) and not (corpus.vectorizer.segmented or corpus.vectorizer.segmenter):
             ranked[k - len(known)] = join_pairs(own, [corpus.documents.texts[i] for i in unnamed.top_rows(k, 20)])
-    return name_free_topics([own[:5] for own in ranked], known)
+    return tuple(name_free_topics([own[:5] for own in ranked], known))

@@ -1,38 +1,304 @@
-"""Predictions of a fitted state: its vectoriser, estimator and guide, built from the state when needed."""
+"""Predictions of a fitted state, with the embeddings that they may need."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from topicsteer.analysis.explain import Explanation, explain
-from topicsteer.analysis.suggest import Doubt, audit
+from topicsteer.analysis.suggestions import Doubt, audit
 from topicsteer.analysis.topics import Topics, all_memberships, proportions
+from topicsteer.corpora import Documents
 from topicsteer.guidance.apply import (
-    accepted,
     covered_topics,
-    own_columns,
     topic_classes,
     topic_probabilities,
     with_none,
 )
-from topicsteer.guidance.embeddings import Embeddings, embed
+from topicsteer.guidance.embeddings import Embeddings, Encoder, embed, encoder_of
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.penalties import topic_penalties
 from topicsteer.labels.codebook import Codebook
-from topicsteer.model.encoders import missing_embeddings
 from topicsteer.model.state import FittedState
+from topicsteer.nmf.rules import Regularisation
+from topicsteer.nmf.weights import FEW, document_weights
+from topicsteer.report.table_files import columns, one_type, own_column
 from topicsteer.system.types import JSON, Array
+from topicsteer.system.values import NONE, is_missing
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+    from topicsteer.corpora import Documents
+
+    Frame: TypeAlias = pl.DataFrame | pd.DataFrame
     from topicsteer.estimator import TSNMF
-    from topicsteer.model.reservoir import Reservoir
-    from topicsteer.nmf.statistics import History
+    from topicsteer.model.pipeline import Reservoir
     from topicsteer.text import TextVectorizer
+
+
+# Beginning of the name of a model2vec model.
+MODEL2VEC = "model2vec:"
+# Files of a model2vec model that decide its embeddings.
+MODEL_FILES = ("model.safetensors", "tokenizer.json")
+# Largest number of columns.
+WIDEST = 100_000
+
+
+class Model2Vec:
+    """A model2vec model in a folder of this machine, loaded when it is first used.
+
+    Parameters
+    ----------
+    folder : Path
+    digest : str, optional
+        Hash of the model that is expected, such as that of the fit.
+    """
+
+    def __init__(self, folder: Path, digest: str | None = None) -> None:
+        self.folder, self._expected = folder, digest
+
+    @property
+    def source(self) -> str:
+        """Its name."""
+        return f"{MODEL2VEC}{self.folder.absolute()}"
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of the files of the model."""
+        found = hashlib.sha256()
+        for name in MODEL_FILES:
+            with (self.folder / name).open("rb") as file:
+                found.update(hashlib.file_digest(file, "sha256").digest())
+        return found.hexdigest()[:32]
+
+    @cached_property
+    def _model(self) -> Any:
+        if missing := [name for name in MODEL_FILES if not (self.folder / name).is_file()]:
+            raise ValueError(
+                f"{self.folder} is not the folder of a model2vec model: it has no {missing[0]}."
+                f" Pass the folder with --embeddings {MODEL2VEC}FOLDER."
+            )
+        if self._expected not in (None, self.digest):
+            raise ValueError(
+                f"{self.folder} is another model2vec model than that of the fit: pass the folder of that one."
+            )
+        try:
+            from model2vec import StaticModel
+        except ImportError as error:
+            raise ImportError(f"{error}. Embeddings by model2vec: pip install 'topicsteer[embeddings]'") from error
+        try:
+            return StaticModel.from_pretrained(str(self.folder))  # a folder, so nothing is downloaded
+        except Exception as error:  # of safetensors, of tokenizers, and of model2vec itself
+            raise ValueError(f"{self.folder} cannot be read as a model2vec model: {error}") from error
+
+    def check(self) -> None:
+        """Raise an error if the model cannot be used."""
+        assert self._model is not None  # noqa: S101
+
+    def encode(self, texts: Sequence[str]) -> Array:
+        """One row per text."""
+        return np.asarray(self._model.encode(list(texts)), dtype=np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class VectorFile:
+    """Embeddings in a .npy file with one row per row of the table."""
+
+    path: Path
+
+    @property
+    def source(self) -> str:
+        """Its name."""
+        return str(self.path.absolute())
+
+    @cached_property
+    def vectors(self) -> Array:
+        """The vectors, mapped from the file."""
+        try:
+            found = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        except FileNotFoundError:
+            raise ValueError(f"there is no file {self.path} with embeddings.") from None
+        except Exception as error:  # a damaged header has errors of its parser
+            raise ValueError(f"{self.path} is not a .npy file of numbers ({error}).") from None
+        if not isinstance(found, np.ndarray) or found.ndim != 2 or found.dtype.kind not in "fiu" or not found.size:
+            kind = f"{found.dtype} {found.shape}" if isinstance(found, np.ndarray) else type(found).__name__
+            raise ValueError(f"{self.path} holds {kind}; expected numbers with one row per document and some columns.")
+        _check_width(str(self.path), found.shape[1])
+        return found
+
+    def rows(self, documents: Documents) -> Array:
+        """The rows of documents; rows of the table that were left out are left out here too."""
+        n, left_out = len(documents), documents.report.left_out
+        if len(self.vectors) == n:
+            return self.vectors
+        if len(self.vectors) == n + len(left_out) and left_out:
+            return np.delete(self.vectors, left_out, axis=0)
+        raise ValueError(_wrong_rows(self.path, len(self.vectors), n + len(left_out), len(left_out)))
+
+    def check_rows(self, rows: int) -> None:
+        """Raise an error unless there is one vector per row of the table."""
+        if len(self.vectors) != rows:
+            raise ValueError(_wrong_rows(self.path, len(self.vectors), rows, 0))
+
+
+@dataclass(frozen=True)
+class VectorColumn:
+    """Embeddings in a column of the table: lists of numbers, or text such as "[0.5, 1.25]"."""
+
+    name: str
+
+    def rows(self, documents: Documents) -> Array:
+        """The vectors of documents; a document without a text may have none."""
+        if self.name not in documents.columns:
+            named = ", ".join(map(repr, documents.columns)) or "none"
+            raise ValueError(
+                f"there is no column {self.name!r} with embeddings; further columns are {named}. --embeddings takes a"
+                f" .npy file, a column, or {MODEL2VEC}FOLDER. A corpus in blocks on disk needs a .npy file or a model."
+            )
+        found = [
+            None if not text and cell is None else _vector(cell, f"column {self.name!r}, document {key}")
+            for key, text, cell in zip(documents.ids, documents.texts, documents.columns[self.name], strict=True)
+        ]
+        widths = {len(vector): key for key, vector in zip(documents.ids, found, strict=True) if vector is not None}
+        if len(widths) > 1:
+            (one, key), (other, second) = list(widths.items())[:2]
+            raise ValueError(
+                f"column {self.name!r}: the embedding of document {key} has {one} numbers, and that of {second} has"
+                f" {other}; expected the same number in every row."
+            )
+        width = next(iter(widths), 0)
+        return np.array([vector or [0.0] * width for vector in found], dtype=np.float32).reshape(len(found), width)
+
+
+NamedEmbeddings = Model2Vec | VectorFile | VectorColumn
+# Embeddings of any kind, or their name.
+AnyEmbeddings = Embeddings | str | VectorFile | VectorColumn
+
+
+def embeddings_named(name: str) -> NamedEmbeddings:
+    """Embeddings by their name: ``vectors.npy``, a column, or ``model2vec:FOLDER``; a file or folder must be usable.
+
+    Examples
+    --------
+    >>> embeddings_named("vector")
+    VectorColumn(name='vector')
+    """
+    if name.startswith(MODEL2VEC):
+        encoder = Model2Vec(Path(name.removeprefix(MODEL2VEC)).expanduser())
+        encoder.check()
+        return encoder
+    if name.lower().endswith(".npy"):
+        file = VectorFile(Path(name).expanduser())
+        file.vectors  # noqa: B018, an unreadable file is refused at once
+        return file
+    return VectorColumn(name)
+
+
+def for_documents(source: AnyEmbeddings | None, documents: Documents) -> Embeddings | None:
+    """The embeddings of some documents: rows of a file or column; an encoder or an array as it is."""
+    source = embeddings_named(source) if isinstance(source, str) else source
+    return source.rows(documents) if isinstance(source, VectorFile | VectorColumn) else source
+
+
+def described(source: AnyEmbeddings) -> dict[str, JSON]:
+    """The memory of a model of its embeddings: their name, a hash of a model2vec model, and a column of the table."""
+    if isinstance(source, str):
+        return described(embeddings_named(source))
+    if isinstance(source, Model2Vec):
+        return {"source": source.source, "digest": source.digest}
+    if isinstance(source, VectorColumn):
+        return {"source": f"the column {source.name!r}", "column": source.name}
+    if isinstance(source, VectorFile):
+        return {"source": source.source}
+    encode = encoder_of(source)
+    if encode is None:
+        return {"source": "an array"}
+    return {"source": getattr(source, "__name__", type(source).__name__)}
+
+
+def remembered(encoder: Mapping[str, Any]) -> Model2Vec | None:
+    """The encoder that a model remembers, if it can be loaded from a folder."""
+    source = str(encoder.get("source", ""))
+    if not source.startswith(MODEL2VEC):
+        return None
+    return Model2Vec(Path(source.removeprefix(MODEL2VEC)), encoder.get("digest"))
+
+
+def remembered_column(encoder: Mapping[str, Any], columns: Collection[str]) -> VectorColumn | None:
+    """The column of embeddings that a model remembers, if a table has it."""
+    name = encoder.get("column")
+    return VectorColumn(str(name)) if name in columns else None
+
+
+def missing_embeddings(encoder: Mapping[str, Any], width: int | None = None) -> str:
+    """The message for a model with embeddings that gets none."""
+    source = encoder.get("source")
+    named = (f" of {source}" if source else "") + (f" ({width} columns)" if width else "")
+    return (
+        f"This model was fitted with embeddings{named}: pass the embeddings of these texts too,"
+        f" as --embeddings (embeddings= in Python), or the encoder when you load the model."
+    )
+
+
+def _vector(cell: object, where: str) -> list[float]:
+    """The numbers of a cell."""
+    try:
+        found = json.loads(cell) if isinstance(cell, str) else cell
+        vector = np.asarray(found, dtype=np.float32)
+    except (ValueError, TypeError, RecursionError):
+        vector = np.zeros(0, dtype=np.float32)
+    if vector.ndim != 1 or not vector.size:
+        raise ValueError(f"{where}: expected a list of numbers such as [0.5, 1.25].")
+    _check_width(where, len(vector))
+    return list(map(float, vector))
+
+
+def _check_width(where: str, width: int) -> None:
+    if width > WIDEST:
+        raise ValueError(f"{where}: an embedding has {width:,} numbers; expected at most {WIDEST:,}.")
+
+
+def _wrong_rows(path: Path, found: int, rows: int, left_out: int) -> str:
+    without = f" ({rows - left_out:,} without rows that were left out)" if left_out else ""
+    return f"{path} has {found:,} rows, and the table has {rows:,}{without}: expected one row per row of the table."
+
+
+def frame(columns: Mapping[str, Any], pandas: bool) -> Frame:
+    """Return columns as a DataFrame of pandas or of polars."""
+    import narwhals.stable.v2 as nw
+
+    table = dict(columns)
+    if isinstance(table.get("id"), list):
+        table["id"] = one_type(table["id"])
+    return nw.from_dict(table, backend="pandas" if pandas else "polars").to_native()
+
+
+def is_pandas(source: object) -> bool:
+    """Whether a source is a pandas DataFrame."""
+    return type(source).__module__.startswith("pandas")
+
+
+def frames_of(kind: str) -> str:
+    """Return the kind of tables of a loaded model: that of its fit, if the package is installed."""
+    return "pandas" if kind == "pandas" and find_spec("pandas") else "polars"
+
+
+def beginning(text: str, length: int = 160) -> str:
+    """Return the start of a text on one line."""
+    line = " ".join(text[: 4 * length].split())
+    return line if len(line) <= length else line[: length - 1] + "…"
+
 
 # Arrays of a `History`.
 HISTORY = ("cross", "gram", "penalty", "totals", "scale")
@@ -50,30 +316,27 @@ def vectorizer_of(state: FittedState, lemmatizer: Callable[[str], str] | None = 
 def estimator_of(state: FittedState) -> TSNMF:
     """The fitted estimator, with its history if the state has one."""
     from topicsteer.estimator import TSNMF
-    from topicsteer.nmf.checks import check_settings
+    from topicsteer.nmf.rules import check_settings
     from topicsteer.nmf.statistics import History
 
     given: dict[str, Any] = dict(state.estimator)
     ended = {name: given.pop(name) for name in ("n_iter", "ended", "error") if name in given}
     estimator = TSNMF(**{name: value for name, value in given.items() if name in TSNMF().get_params()})
     check_settings(estimator.get_params())
-    estimator.components_, estimator.document_topics_ = state.components, state.document_topics
-    estimator.objective_history_, estimator.n_features_in_ = state.objectives, state.components.shape[1]
-    estimator.topic_names_ = np.array([*state.codebook.names, *state.free_names], dtype=object)
-    estimator.n_known_ = len(state.codebook)
-    estimator.n_iter_, estimator.ended_ = ended["n_iter"], ended["ended"]
+    more = {} if state.history is None else {"history_": History(**state.history)}
     if "error" in ended:
-        estimator.reconstruction_err_ = ended["error"]
-    if state.history is not None:
-        estimator.history_ = History(**state.history)
-    return estimator
-
-
-def history_of(estimator: TSNMF) -> History:
-    """Sufficient statistics of earlier documents."""
-    if estimator.history_ is None:
-        raise ValueError("this estimator has no history of earlier documents")
-    return estimator.history_
+        more["reconstruction_err_"] = ended["error"]
+    return estimator.with_fitted(
+        components_=state.components,
+        document_topics_=state.document_topics,
+        objective_history_=state.objectives,
+        n_features_in_=state.components.shape[1],
+        topic_names_=np.array([*state.codebook.names, *state.free_names], dtype=object),
+        n_known_=len(state.codebook),
+        n_iter_=ended["n_iter"],
+        ended_=ended["ended"],
+        **more,
+    )
 
 
 def guide_of(state: FittedState) -> Guide | None:
@@ -85,7 +348,7 @@ def guide_of(state: FittedState) -> Guide | None:
 
 def reservoir_of(state: FittedState) -> Reservoir | None:
     """The retained documents; None if the state has none."""
-    from topicsteer.model.reservoir import Reservoir
+    from topicsteer.model.pipeline import Reservoir
 
     kept = state.reservoir
     if kept is None:
@@ -102,21 +365,6 @@ def embed_new(source: Embeddings | None, texts: Sequence[str], width: int, encod
     if found.shape[1] != width:
         raise ValueError(f"embeddings have {found.shape[1]} columns, and {width} in the fit: use the same encoder.")
     return found
-
-
-def fitted_estimator(estimator: TSNMF) -> dict[str, Any]:
-    """Fields of a state that come from the estimator."""
-    plain: dict[str, JSON] = {"n_iter": estimator.n_iter_, "ended": estimator.ended_}
-    if hasattr(estimator, "reconstruction_err_"):
-        plain["error"] = estimator.reconstruction_err_
-    history = estimator.history_
-    return {
-        "estimator": _plain_parameters(estimator) | plain,
-        "components": estimator.components_,
-        "document_topics": estimator.document_topics_,
-        "objectives": estimator.objective_history_,
-        "history": None if history is None else {name: getattr(history, name) for name in HISTORY},
-    }
 
 
 def fitted_vectorizer(vectorizer: TextVectorizer) -> dict[str, Any]:
@@ -140,13 +388,52 @@ class Predictor:
     state : FittedState
     lemmatizer : callable, optional
         The lemmatizer of the fit, if there was one.
+    encoder : callable, optional
+        The encoder of the fit, if there was one.
     threads : int, optional
     """
 
     def __init__(
-        self, state: FittedState, lemmatizer: Callable[[str], str] | None = None, threads: int | None = None
+        self,
+        state: FittedState,
+        lemmatizer: Callable[[str], str] | None = None,
+        encoder: Encoder | None = None,
+        threads: int | None = None,
     ) -> None:
-        self.state, self.lemmatizer, self.threads = state, lemmatizer, threads
+        self.state = state
+        self.lemmatizer = lemmatizer
+        self.encoder = encoder
+        self.threads = threads
+
+    def predict(self, documents: Documents | Iterable[str], embeddings: Embeddings | None = None) -> Predictions:
+        """Predict the topics of documents, without regard to labels.
+
+        Parameters
+        ----------
+        documents : Documents or iterable of str
+            A document without a text has no topics, and NaN as its memberships.
+        embeddings : array, encoder or callable, optional
+            Embeddings of the documents, if the model was fitted with an array of embeddings.
+        """
+        if not isinstance(documents, Documents):
+            texts = _texts(documents)
+            documents = Documents(range(len(texts)), texts)
+        return Predictions(self, documents, *self.read(documents.texts, embeddings))
+
+    def read(
+        self, texts: Iterable[str], embeddings: Embeddings | None = None, *, embed: bool = True
+    ) -> tuple[sp.csr_array, Array | None]:
+        """Vectorise new texts, and embed them if the model was fitted with embeddings."""
+        texts = _texts(texts)
+        X = sp.csr_array(self.vectorizer.transform(texts))
+        guide = self.guide
+        if guide is None or not guide.embedding or not embed:
+            return X, None
+        source = self.encoder if embeddings is None else embeddings
+        width = len(guide.dense) - len(guide.seen)
+        if not texts:
+            return X, np.zeros((0, width), dtype=np.float32)
+        return X, embed_new(source, texts, width, self.state.encoder)
 
     @property
     def result(self) -> Topics:
@@ -156,6 +443,8 @@ class Predictor:
     @cached_property
     def vectorizer(self) -> TextVectorizer:
         """The vectoriser of texts."""
+        if self.state.lemmatized and self.lemmatizer is None:
+            raise ValueError("this model was fitted with a lemmatizer: pass the same one to load.")
         return vectorizer_of(self.state, self.lemmatizer)
 
     @cached_property
@@ -172,18 +461,17 @@ class Predictor:
         """Memberships of documents, with the columns of the state's memberships; labels are ignored."""
         known, forest = len(self.state.groups), self.state.codebook.forest
         if self.guide is None:
-            shares = self._shares(X)[:, :known]
-            return shares if forest is None else forest.summed(shares)
+            return forest.summed(self._shares(X)[:, :known])
         found = topic_probabilities(self._probabilities(self.guide, X, embeddings), self._classes, forest)
         return with_none(found, known, forest) if self.guide.open else found
 
-    def all_memberships(self, X: sp.csr_array, embeddings: Array | None) -> Array:
-        """Memberships of documents in all topics and in none; labels are ignored."""
-        found, known = self.belongs(X, embeddings), len(self.state.groups)
+    def all_memberships(self, X: sp.csr_array, embeddings: Array | None, found: Array | None = None) -> Array:
+        """Memberships of documents in all topics, from the result of :meth:`belongs`; the last column is P(none)."""
+        found = self.belongs(X, embeddings) if found is None else found
         if found.shape[1] == len(self.state.names) + 1:
             return found
-        inside = np.zeros(X.shape[0], dtype=np.bool_)
-        return all_memberships(found, proportions(self.weights(X, embeddings), self.state.components), known, inside)
+        parts = proportions(self.weights(X, embeddings), self.state.components)
+        return all_memberships(found, parts, len(self.state.groups))
 
     def weights(self, X: sp.csr_array, embeddings: Array | None) -> Array:
         """Topic weights of documents; labels are ignored. With a guide, the same penalties apply as in the fit."""
@@ -191,22 +479,12 @@ class Predictor:
             return self._transform(X)
         covered = covered_topics(self.guide, self._classes)
         penalties = topic_penalties(
-            own_columns(self.belongs(X, embeddings)[:, : len(covered)], self.state.codebook.forest),
+            self.state.codebook.forest.rest(self.belongs(X, embeddings)[:, : len(covered)]),
             covered,
             len(self.state.components),
             open_world=self.guide.open,
         )
         return self._solve(X, penalties)
-
-    def decide(self, belongs: Array, threshold: float | None = None, *, ancestors: bool = False) -> list[list[str]]:
-        """Known topics at or above their thresholds, or one for all; strongest first, of a tree the deepest or all."""
-        own = self.state.thresholds
-        names, has = self.state.names, accepted(belongs, own if threshold is None else np.full(len(own), threshold))
-        forest = self.state.codebook.forest
-        if forest is not None:
-            has = forest.with_ancestors(has) if ancestors else forest.deepest(has)
-        order = np.argsort(-belongs[:, : has.shape[1]], axis=1, kind="stable")
-        return [[names[k] for k in ranks if row[k]] for row, ranks in zip(has, order, strict=True)]
 
     def explain(self, text: str, x: sp.csr_array, w: Array) -> Explanation:
         """Contribution of each word of a text to each topic, given the topic weights."""
@@ -239,15 +517,16 @@ class Predictor:
         return proportions(self._transform(X), self.state.components)
 
     def _transform(self, X: sp.csr_array) -> Array:
-        """Topic weights of documents without penalties; an estimator of scikit-learn refuses a matrix without rows."""
-        H = self.state.components
-        return self._solve(X, None) if X.shape[0] else np.zeros((0, len(H)), dtype=H.dtype)
+        """Topic weights of documents without penalties."""
+        return self._solve(X, None)
 
     def _solve(self, X: sp.csr_array, penalties: sp.csr_array | None) -> Array:
-        return self.estimator.transform(X, penalties=penalties)
+        given, H = self.state.estimator, self.state.components
+        strength = {name: float(str(given.get(name) or 0.0)) for name in ("alpha_W", "alpha_H", "l1_ratio")}
+        return document_weights(X, H, penalties, Regularisation.of(H.shape[1], **strength), self.threads)
 
     def _probabilities(self, guide: Guide, X: sp.csr_array, embeddings: Array | None) -> Array:
-        return guide.probabilities(X, self.threads, embeddings=embeddings)
+        return guide.probabilities(X, self.threads, embeddings=embeddings, plain=X.shape[0] <= FEW)
 
     @property
     def _classes(self) -> list[tuple[int, ...]]:
@@ -256,15 +535,98 @@ class Predictor:
         return topic_classes(self.state.groups, self.state.free_groups, n_known)
 
 
+class Predictions:
+    """Predicted topics of documents.
+
+    Parameters
+    ----------
+    predictor : Predictor
+    documents : Documents
+    X : CSR (n_documents, n_terms)
+        Terms of the documents.
+    embeddings : array, optional
+    """
+
+    def __init__(self, predictor: Predictor, documents: Documents, X: sp.csr_array, embeddings: Array | None) -> None:
+        self.documents = documents
+        self._predictor = predictor
+        self._X = X
+        self._embeddings = embeddings
+        self._filled = np.array([not is_missing(text) for text in documents.texts], dtype=np.bool_)
+
+    @cached_property
+    def memberships(self) -> Array:
+        """Memberships in all topics; the last column is P(none). NaN without a text."""
+        found = self._predictor.all_memberships(self._X, self._embeddings, self._known)
+        found[~self._filled] = np.nan
+        return found
+
+    @cached_property
+    def _known(self) -> Array:
+        """Memberships in the topics that the guide knows; without a guide, in all known topics."""
+        return self._predictor.belongs(self._X, self._embeddings)
+
+    def decisions(self, *, ancestors: bool = False) -> list[list[str]]:
+        """Return the known topics of each document, strongest first: memberships at or above their thresholds.
+
+        In a tree these are the deepest topics, and with ``ancestors`` also the topics above them.
+        """
+        state = self._predictor.state
+        found = state.judge(self._known).decisions(state.names, ancestors=ancestors)
+        return [names if full else [] for names, full in zip(found, self._filled.tolist(), strict=True)]
+
+    def table(self, *, as_text: bool = False) -> dict[str, list[Any]]:
+        """Return the columns of the documents' own table, then predicted topics and memberships; empty without a text.
+
+        Free topics without a term have no column.
+
+        Parameters
+        ----------
+        as_text : bool, default=False
+            Whether numbers of the table become text with all their digits, for formats in which they would be rounded.
+        """
+        documents, topics = self.documents, self._predictor.state.topics
+        filled = self._filled.tolist()
+        answers: dict[str, list[Any]] = {"predicted": []}
+        outside = self._predictor.state.judge(self.memberships).has_none.tolist()
+        for each, none, full in zip(self.decisions(), outside, filled, strict=True):
+            shown = "; ".join(each) or (NONE if none else "")
+            answers["predicted"].append(shown if full else None)
+        named = columns(documents.ids, (*topics.names, NONE), self.memberships)
+        for name in topics.empty:
+            del named[name]
+        (key, ids), *rest = named.items()
+        levels = topics.by_level(self.decisions(ancestors=True))
+        for name, own in levels.items():
+            if name not in dict(rest):  # a topic may have the name "level 1"
+                answers[name] = [each if full else None for each, full in zip(own, filled, strict=True)]
+        for topic, values in rest:
+            name = f"{topic} (topic)" if topic == "predicted" else topic
+            answers[name] = [float(value) if full else None for value, full in zip(values, filled, strict=True)]
+        has_ids = documents.reading is not None and bool(documents.reading.id)
+        table: dict[str, list[Any]] = {} if has_ids else {key: list(ids)}
+        for name, cells in documents.columns.items():
+            while name in table or name in answers:
+                name = f"{name} (table)"
+            table[name] = own_column(cells, as_text=as_text)
+        return table | answers
+
+
+def _texts(given: Iterable[str]) -> list[str]:
+    """Return texts as a list; other input raises an error."""
+    if isinstance(given, str):
+        raise TypeError("expected a list of texts, but got one text: put it in a list, [text].")
+    if hasattr(given, "columns"):
+        raise TypeError("expected a list of texts, but got a table: pass its text column, or use memberships.")
+    return list(given)
+
+
 # --- arguments of a TopicModel ---
 
 
 def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, JSON]:
     """Arguments of a `TopicModel` as JSON values, without functions and start matrices."""
     plain = dict(parameters)
-    if isinstance(free := plain["free_topics"], Mapping):
-        inside = {str(name): number for name, number in free.items() if name is not None}
-        plain["free_topics"] = {"inside": inside, "top": free.get(None)}
     if plain["parents"] is not None:
         plain["parents"] = {str(topic): str(parent) for topic, parent in plain["parents"].items()}
     for name in ("keywords", "banned", "descriptions"):
@@ -285,18 +647,17 @@ def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, JSON]:
 
 def parameters_of(plain: Mapping[str, Any], lemmatizer: Callable[[str], str] | None = None) -> dict[str, Any]:
     """Arguments of a `TopicModel` from the values of :func:`plain_parameters`."""
-    from topicsteer.estimator import TSNMF
     from topicsteer.text import TextVectorizer
 
     given = dict(plain)
-    if isinstance(free := given.get("free_topics"), dict):
-        given["free_topics"] = {**free["inside"], None: free.get("top")}
     if isinstance(given.get("topics"), dict):
         given["topics"] = Codebook.from_json(given["topics"]["codebook"])
     if given.get("vectorizer") is not None:
         options = given["vectorizer"] | {"ngram_range": tuple(given["vectorizer"]["ngram_range"])}
         given["vectorizer"] = TextVectorizer(**options, lemmatizer=lemmatizer)
     if given.get("estimator") is not None:
+        from topicsteer.estimator import TSNMF
+
         given["estimator"] = TSNMF(**given["estimator"])
     return given
 

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
-from sklearn.base import clone
 
-from topicsteer.backends.block_folder import BlockError, BlockFolder, write_blocks, writing
-from topicsteer.corpora import BadRow, Documents, Labels, ReadOptions, ReadReport, TableStream
-from topicsteer.corpora.disk_sequence import DiskSequence, DiskSequenceWriter
-from topicsteer.corpora.label_files.formats import read_label_file
-from topicsteer.corpora.label_files.records import match_labels
-from topicsteer.corpora.options import Names, without_labels
-from topicsteer.corpora.read_report import OnError
+from topicsteer.corpora import Documents, Labels, ReadOptions, ReadReport, TableStream, read_documents
+from topicsteer.corpora.documents import DEFAULT, DiskSequence, DiskSequenceWriter, OnError, without_labels
+from topicsteer.corpora.label_files import match_labels, read_label_file
 from topicsteer.corpora.readers.table_file import is_address
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.files import replacing_folder, write_text
+from topicsteer.system.lazy import lazy_module
 from topicsteer.system.memory import in_bytes
 from topicsteer.system.types import JSON, Progress
 from topicsteer.system.values import is_missing, plain, plain_id
 from topicsteer.text import TextVectorizer
+
+if TYPE_CHECKING:
+    from topicsteer.backends import block_folder
+else:
+    block_folder = lazy_module("topicsteer.backends.block_folder")
 
 FORMAT = 1
 INDEX = "spool.json"
@@ -41,6 +42,31 @@ NEEDED = 10
 PACKED = 3
 # Bytes on disk per character: the text, temporary term ids and the rows of a block.
 ROOM = 4
+
+
+class _Terms(msgspec.Struct):
+    """State of a vectoriser."""
+
+    options: dict[str, Any]
+    terms: list[str]
+    idf: list[float]
+
+
+class _Version(msgspec.Struct):
+    """Format of a spool; later formats may have other values."""
+
+    format: int
+
+
+class _Index(msgspec.Struct):
+    """Plain values of a spool, in its file `INDEX`."""
+
+    format: int
+    report: ReadReport
+    numbered: bool
+    vectorizer: _Terms
+    columns: list[str] = []
+    reading: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -60,38 +86,20 @@ class Spool:
     """
 
     path: Path
-    matrix: BlockFolder
+    matrix: block_folder.BlockFolder
     documents: Documents
     vectorizer: TextVectorizer
-
-    @property
-    def rows(self) -> BlockFolder:
-        """The matrix, as the pipeline names it."""
-        return self.matrix
-
-    @property
-    def ready(self) -> Spool:
-        """The spool itself: `topicsteer.model.pipeline.prepare` has nothing to do."""
-        return self
 
 
 def spool(
     source: Any,
     folder: str | os.PathLike[str],
+    options: ReadOptions = DEFAULT,
     *,
-    text: Names | None = None,
-    labels: Names | Literal[False] | None = None,
-    id: str | Literal[False] | None = None,
-    forbidden: str | Literal[False] | None = None,
-    separator: str | None = None,
-    encoding: str | None = None,
-    delimiter: str | None = None,
-    label_file: str | Path | None = None,
-    sheet: str | None = None,
-    on_error: OnError = "skip",
-    like: ReadOptions | None = None,
     vectorizer: TextVectorizer | None = None,
     memory: int | None = None,
+    block: int = BLOCK,
+    piece: int | None = None,
     progress: Progress | None = None,
 ) -> Spool:
     r"""Write a corpus that may be larger than memory to disk, ready for a fit.
@@ -101,24 +109,26 @@ def spool(
     bytes per document. The disk needs about four bytes per character.
 
     The folder appears once it is complete. An interrupted run leaves at most a temporary folder next to it, which a
-    later run removes. A folder from the same file and the same options is reused.
+    later run removes.
 
     Parameters
     ----------
     source : path, address or Dask DataFrame
         A source of `TableStream`.
     folder : path
-        A new folder, or the folder of an earlier spool; a spool of another source is replaced.
-    text, labels, id, forbidden, separator, encoding, delimiter, label_file, sheet, on_error
-        As in `read_table`; the labels of a label file are held in memory for a while. Ids that are neither strings nor
-        numbers become strings.
-    like : ReadOptions, optional
-        Columns of an earlier source, chosen where an option is None and the source has them.
+        A new folder, or the folder of an earlier spool, which is replaced.
+    options : ReadOptions, optional
+        Columns, encoding, label file and bad rows; the labels of a label file are held in memory for a while. Ids that
+        are neither strings nor numbers become strings.
     vectorizer : TextVectorizer, optional
         The vectoriser; a copy is fitted. Default: ``TextVectorizer()``.
     memory : int, optional
         Memory limit of a fit, in bytes. A block is a 64th of it, between 1 and 32 MB, so that several blocks fit in
         memory. Blocks of short texts end with a whole chunk of about 4 MB of text.
+    block : int
+        Largest size of a block, in bytes.
+    piece : int, optional
+        Size of the pieces in which the source is read; see `TableStream`.
     progress : callable, optional
         Called with "columns", "terms" or "blocks", the number of documents done, their total or None, and a detail.
 
@@ -143,41 +153,22 @@ def spool(
     ...     result.matrix.shape, result.documents
     ((2, 5), <Documents: 2 documents, 1 labelled, 1 topic>)
     """
-    options = ReadOptions(
-        text, labels, id, forbidden, separator, encoding, delimiter, label_file, on_error, sheet, like
-    )
-    own = TextVectorizer() if vectorizer is None else clone(vectorizer)
-    return put_on_disk(source, Path(folder), options, own, memory=memory, progress=progress)
-
-
-def put_on_disk(
-    source: object,
-    folder: Path,
-    options: ReadOptions,
-    vectorizer: TextVectorizer,
-    *,
-    memory: int | None = None,
-    progress: Progress | None = None,
-) -> Spool:
-    """As :func:`spool`, with one argument for all reading options; fits the vectoriser itself, not a copy."""
-    size = BLOCK if memory is None else min(max(memory // 64, 1 << 20), BLOCK)
-    made = _made_from(source, options, vectorizer, size)
+    folder = Path(folder)
+    vectorizer = TextVectorizer() if vectorizer is None else TextVectorizer(**vectorizer.get_params())
+    size = block if memory is None else min(max(memory // 64, 1 << 20), block)
     if folder.exists() and not folder.is_dir():
-        raise BlockError(f"{folder} is a file; choose a new folder.")
-    if folder.exists() and any(folder.iterdir()):
-        if not (folder / INDEX).exists():
-            raise BlockError(f"{folder} contains files that are not a spooled corpus; choose a new folder.")
-        if made is not None and _index(folder).get("made") == made:
-            return open_spool(folder, lemmatizer=vectorizer.lemmatizer)
+        raise block_folder.BlockError(f"{folder} is a file; choose a new folder.")
+    if folder.exists() and any(folder.iterdir()) and not (folder / INDEX).exists():
+        raise block_folder.BlockError(f"{folder} contains files that are not a spooled corpus; choose a new folder.")
 
     def report(stage: str, done: int, total: int | None) -> None:
         if progress is not None:
             progress(stage, done, total, "")
 
     given = None if options.label_file is None else read_label_file(options)
-    stream = TableStream.of(source, options, progress=lambda rows: report("columns", rows, None))
+    stream = TableStream(source, options, size=piece, progress=lambda rows: report("columns", rows, None))
     need = f"write {stream.rows:,} documents, which take about {ROOM * stream.characters / 1e9:.1f} GB,"
-    with writing(folder.absolute(), need), replacing_folder(folder) as partial:
+    with block_folder.writing(folder.absolute(), need), replacing_folder(folder) as partial:
         with ExitStack() as stack:
             writers = {name: stack.enter_context(DiskSequenceWriter(partial / name)) for name in COLUMNS}
             more = stream.short_columns(SHORT)
@@ -189,8 +180,8 @@ def put_on_disk(
         documents = _documents(partial, stream.report, stream.numbered, more, stream.reading)
         if given is not None:
             documents = _label(partial, documents, given, options.on_error)
-        write_blocks(partial / "blocks", _watched(blocks, len(documents), report))
-        _finish(partial, made, documents, vectorizer)
+        block_folder.write_blocks(partial / "blocks", _watched(blocks, len(documents), report))
+        _finish(partial, documents, vectorizer)
     return open_spool(folder, lemmatizer=vectorizer.lemmatizer)
 
 
@@ -215,30 +206,31 @@ def open_spool(folder: str | os.PathLike[str], *, lemmatizer: Callable[[str], st
     folder = Path(folder)
     index = _index(folder)
     try:
-        report, state = index["report"], index["vectorizer"]
-        bad = tuple(BadRow(**row) for row in report["bad_rows"])
-        read = ReadReport(report["source"], tuple(report["guesses"]), bad, tuple(report.get("left_out", ())))
-        columns = ReadOptions.from_json(index.get("reading", {}))
-        documents = _documents(folder, read, index["numbered"], index.get("columns", []), columns)
-        idf = np.array(state["idf"], np.float64)
-        vectorizer = TextVectorizer.from_state(state["options"], state["terms"], idf, lemmatizer=lemmatizer)
+        reading = ReadOptions.from_json(index.reading)
+        documents = _documents(folder, index.report, index.numbered, index.columns, reading)
+        terms = index.vectorizer
+        idf = np.array(terms.idf, np.float64)
+        vectorizer = TextVectorizer.from_state(terms.options, terms.terms, idf, lemmatizer=lemmatizer)
     except (OSError, KeyError, TypeError, ValueError) as error:
-        raise BlockError(f"{folder} is damaged ({error}); delete it and spool the corpus again.") from error
-    return Spool(folder, BlockFolder(folder / "blocks"), documents, vectorizer)
+        raise block_folder.BlockError(
+            f"{folder} is damaged ({error}); delete it and spool the corpus again."
+        ) from error
+    return Spool(folder, block_folder.BlockFolder(folder / "blocks"), documents, vectorizer)
 
 
-def _index(folder: Path) -> dict[str, Any]:
+def _index(folder: Path) -> _Index:
     try:
-        index: dict[str, Any] = json.loads((folder / INDEX).read_text())
-        if index["format"] > FORMAT:
-            raise BlockError(f"{folder} has format {index['format']}: upgrade topicsteer.")
+        content = (folder / INDEX).read_bytes()
+        version = msgspec.json.decode(content, type=_Version).format
+        if version > FORMAT:
+            raise block_folder.BlockError(f"{folder} has format {version}: upgrade topicsteer.")
+        return msgspec.json.decode(content, type=_Index)
     except FileNotFoundError as error:
-        raise BlockError(f"{folder} has no {INDEX}: it is not a spooled corpus.") from error
-    except (OSError, KeyError, TypeError, json.JSONDecodeError) as error:
-        raise BlockError(
+        raise block_folder.BlockError(f"{folder} has no {INDEX}: it is not a spooled corpus.") from error
+    except (OSError, msgspec.MsgspecError) as error:
+        raise block_folder.BlockError(
             f"{folder / INDEX} is damaged ({error}); delete the folder and spool the corpus again."
         ) from error
-    return index
 
 
 def _place(folder: Path, number: int) -> Path:
@@ -265,6 +257,25 @@ def _label(folder: Path, documents: Documents, given: Labels, on_error: OnError)
     return _documents(folder, report, documents.numbered, list(documents.columns), reading)
 
 
+def open_corpus(
+    source: str | os.PathLike[str],
+    options: ReadOptions,
+    memory: int | None,
+    *,
+    folder: Callable[[], Path],
+    vectorizer: TextVectorizer,
+    on_disk: bool = False,
+    progress: Progress | None = None,
+) -> Documents | Spool:
+    """Read documents into memory, or write them to a folder if they need more than ``memory`` bytes.
+
+    A folder of texts is always read into memory. ``on_disk`` writes every other source to disk.
+    """
+    if Path(source).is_dir() or not (on_disk or too_large(source, memory)):
+        return read_documents(source, options)
+    return spool(source, folder() / "corpus", options, vectorizer=vectorizer, memory=memory, progress=progress)
+
+
 def too_large(source: Any, memory: int | str | None) -> bool:
     """Whether a source is processed on disk: a Dask DataFrame, or a file that needs more memory than the limit."""
     if hasattr(source, "dask"):
@@ -279,51 +290,21 @@ def memory_needed(source: str | os.PathLike[str]) -> int:
     The estimate is ten times the plain text, measured on fits to hundreds of thousands of abstracts.
     """
     name = os.fspath(source)
-    version = _version(name)
-    if version is None or Path(name).is_dir():
-        return 0
-    size = int(version[1]) if not is_address(name) else _address_size(name)
     packed = PACKED if name.lower().endswith((".gz", ".parquet", ".pq", ".xlsx", ".xlsm")) else 1
-    return NEEDED * packed * size
+    return NEEDED * packed * _size(name)
 
 
-def _address_size(address: str) -> int:
-    import fsspec
-
-    system, path = fsspec.core.url_to_fs(address)
-    return int(system.size(path) or 0)
-
-
-def _made_from(source: object, options: ReadOptions, vectorizer: TextVectorizer, size: int) -> dict[str, JSON] | None:
-    """Source and options of a spool, to recognise it; None if the source has no version."""
-    parameters = vectorizer.get_params()
-    both = (source, options.label_file)
-    versions = [_version(os.fspath(one)) if isinstance(one, str | os.PathLike) else None for one in both]
-    if parameters.pop("lemmatizer") is not None or versions[0] is None:
-        return None
-    del parameters["threads"]
-    if not isinstance(parameters["stop_words"], str | None):
-        parameters["stop_words"] = sorted(parameters["stop_words"])
-    parameters["ngram_range"] = list(parameters["ngram_range"])
-    reading = options.to_json() | {"on_error": options.on_error, "like": (options.like or ReadOptions()).to_json()}
-    return {"versions": versions, "size": size, "reading": reading, "vectorizer": parameters, "columns": SHORT}
-
-
-def _version(source: str) -> list[Any] | None:
-    """Name, size and time of a file, or a unique key of an address; None if there is none."""
-    if is_address(source):
-        try:
-            import fsspec
-
-            system, path = fsspec.core.url_to_fs(source)
-            return [source, system.ukey(path)]
-        except Exception:  # each protocol has its own errors; reading reports them
-            return None
+def _size(name: str) -> int:
+    """Return the bytes of a file or an address; 0 for a folder, and for an error, which reading reports."""
+    if not is_address(name):
+        return Path(name).stat().st_size if Path(name).is_file() else 0
     try:
-        found = Path(source).stat()
-    except OSError:
-        return None
-    return [os.path.abspath(source), found.st_size, found.st_mtime_ns]
+        import fsspec
+
+        system, path = fsspec.core.url_to_fs(name)
+        return int(system.size(path) or 0)
+    except Exception:  # each protocol has its own errors
+        return 0
 
 
 def _texts(
@@ -355,11 +336,15 @@ def _watched(blocks: Iterator[Any], total: int, report: Callable[[str, int, int 
         report("blocks", rows, total)
 
 
-def _finish(folder: Path, made: dict[str, JSON] | None, documents: Documents, vectorizer: TextVectorizer) -> None:
+def _finish(folder: Path, documents: Documents, vectorizer: TextVectorizer) -> None:
     options, terms, idf = vectorizer.get_state()
-    state = {"options": options, "terms": terms, "idf": idf.tolist()}
-    read = {"report": asdict(documents.report), "numbered": documents.numbered}
-    if documents.reading is not None:
-        read["reading"] = documents.reading.to_json()
-    index = {"format": FORMAT, "made": made, **read, "vectorizer": state, "columns": list(documents.columns)}
-    write_text(folder / INDEX, json.dumps(index))
+    reading = {} if documents.reading is None else documents.reading.to_json()
+    index = _Index(
+        FORMAT,
+        documents.report,
+        documents.numbered,
+        _Terms(options, list(terms), idf.tolist()),
+        list(documents.columns),
+        reading,
+    )
+    write_text(folder / INDEX, msgspec.json.encode(index).decode())

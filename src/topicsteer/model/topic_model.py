@@ -2,69 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import fields, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 
-from topicsteer.analysis.evaluate import Evaluation
-from topicsteer.analysis.stopping import StoppingAdvice, advise
-from topicsteer.backends import on_cluster, on_disk
-from topicsteer.backends.dask import client_of
+from topicsteer.analysis.topics import COLUMNS, believed
 from topicsteer.corpora import Documents, ReadOptions
-from topicsteer.corpora.options import Names
-from topicsteer.estimator import TSNMF
-from topicsteer.guidance.embeddings import Embeddings, embed, encoder_of
-from topicsteer.labels.codebook import Codebook
-from topicsteer.labels.forms import extend, forbid, joined, refuse_new_topics
-from topicsteer.labels.supervision import Supervision
-from topicsteer.model import evaluation, files, learning, pipeline, predictor
-from topicsteer.model.encoders import AnyEmbeddings, described, for_documents, remembered
-from topicsteer.model.findings import Findings
-from topicsteer.model.fitted_model import frames_of, is_pandas
-from topicsteer.model.goals import ModelGoals
-from topicsteer.model.settings import FreeTopics, Settings
-from topicsteer.model.sources import difference, documents_of, named_columns, warn_of_unread_labels, without_column
-from topicsteer.model.spool import put_on_disk, too_large
+from topicsteer.corpora.documents import Names
+from topicsteer.guidance.embeddings import Embeddings, Encoder, embed, encoder_of
+from topicsteer.labels.supervision import PERMITTED
+from topicsteer.model import model_files
+from topicsteer.model.given_documents import (
+    difference,
+    documents_of,
+    named_columns,
+    warn_of_unread_labels,
+    without_column,
+)
+from topicsteer.model.predictor import (
+    AnyEmbeddings,
+    Predictor,
+    beginning,
+    described,
+    for_documents,
+    frame,
+    frames_of,
+    is_pandas,
+    missing_embeddings,
+    parameters_of,
+    plain_parameters,
+    remembered,
+)
+from topicsteer.model.settings import Settings
 from topicsteer.model.state import FittedState
-from topicsteer.model.suggestions import ModelSuggestions
+from topicsteer.nmf.rules import check_settings
+from topicsteer.report.table_files import columns
 from topicsteer.system.arrays import StorageError
-from topicsteer.system.files import Scratch
-from topicsteer.system.lock import one_at_a_time
+from topicsteer.system.failures import warn_user
+from topicsteer.system.files import Scratch, one_at_a_time
 from topicsteer.system.memory import frugal_memory, in_bytes
-from topicsteer.system.renamed import Renamed, renamed_arguments
 from topicsteer.system.stages import Stages
 from topicsteer.system.types import Array, Progress
-from topicsteer.system.warn import warn_user
-from topicsteer.text import TextVectorizer
+from topicsteer.system.values import NONE
 
 if TYPE_CHECKING:
+    import scipy.sparse as sp
     from distributed import Client
 
+    from topicsteer.analysis.evaluation import Evaluation
+    from topicsteer.analysis.explain import Explanation
+    from topicsteer.analysis.map_layout import Layout
+    from topicsteer.estimator import TSNMF
+    from topicsteer.guidance.guide import Guide
+    from topicsteer.labels.codebook import Codebook
+    from topicsteer.model.cross_fit import Evidence
+    from topicsteer.model.edits import Edits
+    from topicsteer.model.findings import Findings
+    from topicsteer.model.given_documents import LabelSource, Source
+    from topicsteer.model.labelling import LabelHelp
+    from topicsteer.model.predictor import Frame
     from topicsteer.model.update import Update
+    from topicsteer.nmf.protocols import Rows
+    from topicsteer.text import TextVectorizer
 
 # A fit of this many documents returns freed memory at once. That costs a sixth of the time of a smaller one.
 MANY = 100_000
 
 
-class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
+class TopicModel:
     """Topics of a corpus that follow the labels of a few documents.
 
     Parameters
     ----------
-    free_topics : int, "auto", dict or None, default=None
+    free_topics : int, "auto" or None, default=None
         Number of topics without a name, in addition to the known ones. In an open world it is the largest number that
         is shown; small ones are left out. "auto": none in a closed world; in an open one as many as there would be if
         they were as large as the known topics. Without labels: up to 10. None: 10. A number that you choose shows that
         you expect unnamed topics: a doubtful world is open then, and free topics of a closed one are looked for among
-        the documents that resemble the known topics least. A dict has free topics inside known ones:
-        ``{"sport": 3, None: 10}`` looks for three below sport and ten at the top.
+        the documents that resemble the known topics least.
     world : "open", "closed" or None, default=None
         Whether documents may have none of the known topics. "closed": each has at least one. None: decided from the
         documents; see `topicsteer.guidance.open_world`.
@@ -102,26 +123,23 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
 
     Attributes
     ----------
-    result_ : Topics
-        Names, terms and documents of the topics.
-    supervision_ : Supervision
-        The labels.
-    thresholds_ : array (n_known,)
-        Membership threshold of each known topic.
+    state_ : FittedState
+        The fitted model as arrays and plain values: ``state_.topics`` has names, terms and documents of the topics,
+        ``state_.thresholds`` the membership threshold of each known topic, ``state_.seconds`` the time of each stage.
     estimator_, vectorizer_, guide_
         Fitted estimator, vectoriser and guide; ``guide_`` is None without labels and words, or without guidance.
     codebook : Codebook
         The known topics, each with a key that never changes.
-    stage_seconds_ : mapping of str to float
-        Seconds of each stage of the last fit.
-    state_ : FittedState
-        The fitted model as arrays and plain values.
     documents_ : Documents or None
         The training documents; None in a model that was loaded without them.
-    frames_ : str
-        Kind of the tables that methods return, "pandas" or "polars": as in the fit.
     matrix_ : CSR (n_documents, n_terms) or None
-        The document–term matrix; None in a model that was loaded.
+        The document–term matrix, or its blocks on disk; None in a model that was loaded.
+    predictor_ : Predictor
+        Predictions for documents: memberships, decisions and tables.
+    update_ : Update
+        Summary of the last update.
+    edit, labels, findings
+        Further methods: edits of topics, help with labels, and results for readers.
 
     Examples
     --------
@@ -136,15 +154,24 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
     [['coffee']]
     """
 
+    state_: FittedState
+    documents_: Documents | None
     update_: Update
+    _frames: str
+    _embeddings: Array | None
+    _encoder: Encoder | None
+    _lemmatizer: Callable[[str], str] | None
+    _rows: Rows | None
+    # Evidence of the shares, with the state and clusters that it belongs to; see `Findings.evidence`.
+    _gathered: tuple[FittedState, bytes | None, Evidence, Scratch]
+    # Folder of large arrays, which lives as long as the model.
+    _work: Scratch
     # Folder that the model was loaded from or saved to, and its version there.
-    _source: tuple[Path, files.Version]
-    pinned, outlook = Renamed("keywords"), Renamed("stopping_advice")
+    _source: tuple[Path, model_files.Version]
 
-    @renamed_arguments(pinned="keywords")
     def __init__(
         self,
-        free_topics: FreeTopics = None,
+        free_topics: int | str | None = None,
         *,
         world: str | None = None,
         topics: Sequence[str] | Codebook | None = None,
@@ -176,32 +203,39 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         self.threads = threads
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The arguments that the model was made with.
+        """Return the arguments that the model was made with.
 
         Parameters
         ----------
         deep : bool, default=True
             Whether to include the arguments of vectoriser and estimator, as ``vectorizer__min_df``.
         """
-        given = {name: getattr(self, "_topics" if name == "topics" else name) for name in self._get_param_names()}
+        names = inspect.signature(type(self)).parameters
+        given = {name: getattr(self, "_topics" if name == "topics" else name) for name in names}
         if deep:
             for part in ("vectorizer", "estimator"):
-                inner = given[part].get_params() if given[part] is not None else {}
+                inner = {} if given[part] is None else given[part].get_params()
                 given |= {f"{part}__{name}": value for name, value in inner.items()}
         return given
 
-    @renamed_arguments(pinned="keywords")
     def set_params(self, **params: Any) -> Self:
-        """Set arguments for the next fit."""
-        if "topics" in params:
-            self._topics = params.pop("topics")
-        return super().set_params(**params) if params else self
+        """Set arguments for the next fit; ``vectorizer__min_df=2`` is an argument of the vectoriser."""
+        known = self.get_params(deep=False)
+        for name, value in params.items():
+            part, _, inner = name.partition("__")
+            if part not in known or (inner and getattr(self, part) is None):
+                raise ValueError(f"TopicModel has no parameter {name!r}; it has {', '.join(known)}.")
+            if inner:
+                getattr(self, part).set_params(**{inner: value})
+            else:
+                setattr(self, "_topics" if name == "topics" else name, value)
+        return self
 
     @one_at_a_time
     def fit(
         self,
-        source: object,
-        labels: object = None,
+        source: Source,
+        labels: LabelSource = None,
         *,
         text: Names | None = None,
         id: str | None = None,
@@ -238,8 +272,8 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         memory : int or str, optional
             Memory limit of the fit in bytes, or as "4GB". A larger file is processed in blocks on disk.
         folder : path, optional
-            Folder for the blocks, and for large memberships and weights; a fit in blocks that was interrupted continues
-            there. Default: a temporary folder, deleted with the model.
+            Folder for the blocks, and for large memberships and weights. Default: a temporary folder, deleted with the
+            model.
         client : distributed.Client, optional
             Client of a Dask cluster. Its workers then hold and process the blocks; they must have access to the folder.
         progress : callable, optional
@@ -250,6 +284,11 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         -------
         self
         """
+        from topicsteer.backends import on_cluster, on_disk
+        from topicsteer.backends.dask import client_of
+        from topicsteer.model import pipeline
+        from topicsteer.model.spool import spool, too_large
+
         work, settings, progress = Scratch(folder), self._settings(), Stages(progress, "terms")
         unguessed = labels is None and not settings.topics and not isinstance(source, Documents)
         labels = without_column(labels)
@@ -257,9 +296,15 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
             if too_large(source, memory):
                 stack.enter_context(work.in_use())
                 options = ReadOptions(text=text, labels=named_columns(source, labels) or None, id=id)
-                own, limit = settings.new_vectorizer(), in_bytes(memory)
-                source = put_on_disk(source, work.path / "corpus", options, own, memory=limit, progress=progress)
-            earlier, rows = (None, None) if after is None else (after._fitted, after._rows)
+                source = spool(
+                    source,
+                    work.path / "corpus",
+                    options,
+                    vectorizer=settings.new_vectorizer(),
+                    memory=in_bytes(memory),
+                    progress=progress,
+                )
+            earlier, rows = (None, None) if after is None else (after.predictor_, after._rows)
             corpus = pipeline.prepare(
                 settings, source, labels, text=text, id=id, after=earlier, rows=rows, progress=progress
             )
@@ -269,57 +314,51 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
                 warn_of_unread_labels(corpus.documents)
             vectors = None if self.guidance is None else for_documents(embeddings, corpus.documents)
             E = None if vectors is None else embed(vectors, corpus.documents.texts)
+            encode = None if vectors is None else encoder_of(vectors)
+            corpus = replace(corpus, embeddings=E, encode=encode)
+            if confidence is not None:
+                corpus = replace(corpus, weight=pipeline.confidence_of(confidence, len(corpus.documents)))
             client, rows = client or client_of(source), None
             stack.enter_context(work.in_use())
             if client is not None:
                 corpus = replace(corpus, rows=on_disk(corpus.rows, work.path / "blocks"))
                 rows = on_cluster(corpus.rows, client)
             state = pipeline.fit(
-                settings,
-                predictor.plain_parameters(self.get_params(deep=False)),
                 corpus,
+                settings,
+                start=pipeline.Cold(pipeline.reuse_of(earlier)),
+                arguments=plain_parameters(self.get_params(deep=False)),
                 folder=work.path,
-                rows=rows,
-                embeddings=E,
-                encode=None if vectors is None else encoder_of(vectors),
-                confidence=pipeline.confidence_of(confidence, len(corpus.documents)),
-                after=earlier,
+                cluster=rows,
                 progress=progress,
             )
         # A failed fit must leave the earlier one intact, so attributes are set at the end.
-        self.frames_, self._lemmatizer = "pandas" if is_pandas(source) else "polars", corpus.vectorizer.lemmatizer
+        self._frames, self._lemmatizer = "pandas" if is_pandas(source) else "polars", corpus.vectorizer.lemmatizer
         state = replace(state, encoder={} if E is None or embeddings is None else described(embeddings))
-        self.state_, self.documents_ = replace(state, seconds=progress.end(), frames=self.frames_), corpus.documents
+        self.state_, self.documents_ = replace(state, seconds=progress.end(), frames=self._frames), corpus.documents
         self._rows, self._work = corpus.rows, work  # the folder lives as long as the model
         self.__dict__.pop("_source", None)  # a new model may replace any other
-        self.encoder_, self.embeddings_ = encoder_of(vectors), E
+        self._encoder, self._embeddings = encoder_of(vectors), E
         self._warn_of_copies()
         return self
 
     def _warn_of_copies(self) -> None:
         """Warn about free topics that look like known ones."""
-        if copies := self.result_.copies():
+        if copies := self.state_.topics.copies():
             listed = ", ".join(f"{free!r} ({name!r})" for free, name in copies)
             warn_user(
                 f"Free topics that have the same top terms as a known topic: {listed}. Use fewer free topics, add "
                 "labels for the known ones, or merge them."
             )
 
-    def new_vectorizer(self) -> TextVectorizer:
-        """An unfitted vectoriser with the options of this model."""
-        return self._settings().new_vectorizer()
-
     def _settings(self) -> Settings:
-        given = self.get_params(deep=False)
-        settings = Settings(**{field.name: given[field.name] for field in fields(Settings)})
-        settings.check()
-        return settings
+        return Settings.of(self.get_params(deep=False))
 
     @one_at_a_time
     def update(
         self,
-        source: object = None,
-        labels: object = None,
+        source: Source | None = None,
+        labels: LabelSource = None,
         *,
         text: Names | None = None,
         id: str | None = None,
@@ -378,6 +417,10 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         >>> model.update(labels={13: ["coffee", "milk"]})
         <TopicModel: 3 known and 0 free topics of 14 documents, 4 labelled>
         """
+        from topicsteer.labels.forms import extend, forbid, joined, refuse_new_topics
+        from topicsteer.model.pipeline import confidence_of
+        from topicsteer.model.update import update
+
         if source is None:
             if not isinstance(labels, Mapping):
                 raise ValueError("without a source, labels must be a dict that maps document ids to labels.")
@@ -387,28 +430,25 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
             labels = without_column(labels)
             documents = documents_of(source, labels, text, id, like=self._columns)
         if documents.numbered:
-            documents = documents.numbered_on(self.result_.ids)
+            documents = documents.numbered_on(self.state_.topics.ids)
         named: list[str] | None = None
         if named_columns(source, labels) is not False:
             labels, named = documents.labels, documents.topic_names
-        known = self.supervision_.topics
+        known = self.state_.supervision.topics
         topics = None if named is None else joined(known, named)
         lineage = self._settings().lineage(self.codebook)
         given = extend(known, labels, len(documents), topics=topics, complete=self.complete, lineage=lineage)
         given = forbid(given, documents.forbidden, lineage)
         if not new_topics:
             refuse_new_topics(known, given, documents.ids)
-        from topicsteer.model.update import update  # a fit does not need it
-
         vectors = for_documents(embeddings, documents)
-
         state, self.update_ = update(
             self.state_,
             self._settings(),
             documents,
             given,
-            embeddings=self.encoder_ if vectors is None else vectors,
-            confidence=pipeline.confidence_of(confidence, len(documents)),
+            embeddings=self._encoder if vectors is None else vectors,
+            confidence=None if confidence is None else confidence_of(confidence, len(documents)),
             grow=grow,
             forget_factor=forget_factor,
             lemmatizer=self._lemmatizer,
@@ -416,50 +456,24 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         )
         if state is not self.state_:
             self._rows = None
-            if self.embeddings_ is not None:
-                encode = self.encoder_ if vectors is None else vectors
-                self.embeddings_ = None if encode is None else self._embedded(state, documents, encode)
+            if self._embeddings is not None:
+                encode = self._encoder if vectors is None else vectors
+                self._embeddings = None if encode is None else self._embedded(state, documents, encode)
             self.documents_ = None if state.texts is None else Documents(state.ids, state.texts)
         self.state_ = state
         return self
 
     def _embedded(self, state: FittedState, documents: Documents, source: Embeddings) -> Array | None:
         """Embeddings of all documents after an update; None if an encoder can compute them again."""
-        if self.embeddings_ is None or encoder_of(source) is not None:
+        if self._embeddings is None or encoder_of(source) is not None:
             return None
         given, row_of = embed(source, documents.texts), {str(key): row for row, key in enumerate(state.ids)}
         found = np.zeros((len(state.ids), given.shape[1]), dtype=given.dtype)
-        found[: len(self.embeddings_)] = self.embeddings_
+        found[: len(self._embeddings)] = self._embeddings
         for name, text, row in zip(documents.ids, documents.texts, given, strict=True):
             if text:
                 found[row_of[str(name)]] = row
         return found
-
-    def stopping_advice(self, progress: Callable[[int, int], object] | None = None) -> StoppingAdvice:
-        """Whether more labels help, from the learning curve of hidden labels, or else the last tenth of the labels.
-
-        Parameters
-        ----------
-        progress : callable, optional
-            Called with the number of guides learnt, and of all to learn.
-        """
-        unlabelled = self.memberships_[~self.supervision_.labelled]
-        task, settings = self._task(), self._settings()
-        # Hidden labels are of known topics, so groups of other documents need not be found for their curve.
-        rank = partial(self._relearnt_scores, replace(settings, world="closed"), task)
-        score = partial(self._relearnt_scores, settings, task)
-        return advise(self.supervision_, rank, score, unlabelled, self.random_state, progress)
-
-    def _relearnt_scores(
-        self, settings: Settings, task: learning.Task, supervision: Supervision, rows: NDArray[np.integer]
-    ) -> Array:
-        """Probabilities of the known topics in some documents, learnt again from other labels."""
-        learnt, known = learning.learn(settings, replace(task, supervision=supervision)), len(self.supervision_.topics)
-        if learnt is None:
-            return np.zeros((len(rows), known), dtype=np.float32)
-        E = None if task.embeddings is None else task.embeddings[rows]
-        found = learnt.probabilities(task.rows.take(rows), self.threads, embeddings=E)
-        return found[:, :known]  # groups of an open world follow
 
     def save(self, path: str | Path, *, texts: bool = False, updatable: bool = True) -> None:
         """Write the model to a folder, without pickle; an existing model is replaced only once everything is written.
@@ -481,7 +495,7 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
             self._texts()
         state = replace(self.state_, texts=self.documents_.texts if texts and self.documents_ else None)
         where, known = self.__dict__.get("_source", (None, None))
-        now = files.write(
+        now = model_files.write(
             path,
             state if updatable else replace(state, reservoir=None, history=None),
             expected=known if where == Path(path).resolve() else None,
@@ -490,7 +504,13 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
 
     @classmethod
     def load(
-        cls, path: str | Path, *, lemmatizer: Callable[[str], str] | None = None, encoder: Embeddings | None = None
+        cls,
+        path: str | Path,
+        *,
+        lemmatizer: Callable[[str], str] | None = None,
+        encoder: Embeddings | None = None,
+        embeddings: Array | None = None,
+        frames: str | None = None,
     ) -> Self:
         """Read a model that :meth:`save` wrote; its predictions are the same, bit for bit.
 
@@ -499,29 +519,32 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         path : str or Path
             The folder.
         lemmatizer : callable, optional
-            The lemmatizer of the fit, if there was one; functions are not stored.
+            The lemmatizer of the fit, if there was one; functions are not stored, and new texts need it.
         encoder : encoder or callable, optional
             The encoder of the fit, if the model was fitted with embeddings. Default: the folder of a model2vec model
             that the model remembers.
+        embeddings : array (n_documents, any), optional
+            Embeddings of the training documents, for a model that was fitted with an array of embeddings.
+        frames : {"polars", "pandas"}, optional
+            Kind of the tables that methods return. Default: as in the fit.
         """
-        state, version = files.read(path)
-        if state.lemmatized and lemmatizer is None:
-            raise StorageError(f"{path} was fitted with a lemmatizer: pass the same one to load.")
+        state, version = model_files.read(path)
         try:
-            model = cls(**predictor.parameters_of(state.parameters, lemmatizer))
+            model = cls(**parameters_of(state.parameters, lemmatizer))
             model._settings()
-            predictor.estimator_of(state)
+            check_settings(state.estimator)
         except (TypeError, ValueError) as error:
             raise StorageError(f"{path} has parameters that this version does not accept: {error}") from error
         model.state_, model._lemmatizer, model._rows = state, lemmatizer, None
-        model.frames_, model.embeddings_ = frames_of(state.frames), None
-        model.encoder_ = encoder_of(remembered(state.encoder) if encoder is None else encoder)
+        model._frames = frames_of(state.frames) if frames is None else frames
+        model._embeddings = embeddings
+        model._encoder = encoder_of(remembered(state.encoder) if encoder is None else encoder)
         model._source = Path(path).resolve(), version
         model.documents_ = None if state.texts is None else Documents(state.ids, state.texts)
         return model
 
     @one_at_a_time
-    def attach(self, source: object, *, text: Names | None = None, id: str | None = None) -> Self:
+    def attach(self, source: Source, *, text: Names | None = None, id: str | None = None) -> Self:
         """Attach the training documents to a model that was saved without them.
 
         Parameters
@@ -538,30 +561,240 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         self._attach(source, text, id)
         return self
 
-    def _attach(self, source: object, text: Names | None, id: str | None) -> None:
-        ready = getattr(source, "ready", None)  # a spooled corpus
-        documents = documents_of(source, False, text, id, like=self._columns) if ready is None else ready.documents
-        if not self.accepts(documents):
+    def _attach(self, source: Source, text: Names | None, id: str | None) -> None:
+        from topicsteer.model.spool import Spool
+
+        documents = documents_of(source, False, text, id, like=self._columns)
+        if not self.state_.accepts(documents):
             raise ValueError(
                 f"These are not the training documents of the model: {difference(self.state_.ids, documents)}. Pass "
                 "the same texts and ids in the same order, read from the same columns."
             )
-        if ready is not None:
-            if not np.array_equal(ready.vectorizer.get_feature_names_out(), self.vectorizer_.get_feature_names_out()):
-                raise ValueError("The spooled documents have other terms than the model: use its new_vectorizer().")
-            self._rows = ready.rows
+        if isinstance(source, Spool):
+            if not np.array_equal(source.vectorizer.get_feature_names_out(), self.vectorizer_.get_feature_names_out()):
+                raise ValueError("The spooled documents have other terms than the model: use the same vectoriser.")
+            self._rows = source.matrix
         self.documents_, self.state_ = documents, replace(self.state_, texts=documents.texts)
+
+    def __repr__(self) -> str:
+        if not hasattr(self, "state_"):
+            wanted = "" if self.free_topics is None else f", {self.free_topics} free topics"
+            return f"<TopicModel: not fitted{wanted}>"
+        known, free = len(self.state_.codebook), len(self.state_.free_names)
+        labelled = int(self.state_.supervision.labelled.sum())
+        documents = len(self.state_.ids)
+        return f"<TopicModel: {known} known and {free} free topics of {documents:,} documents, {labelled:,} labelled>"
+
+    def _repr_html_(self) -> str:
+        from topicsteer.report.page import model_summary
+
+        if not hasattr(self, "state_"):
+            return model_summary(repr(self)[1:-1])
+        return model_summary(repr(self)[1:-1], self.state_.topics.table(none=True), COLUMNS, self.belief)
+
+    @property
+    def codebook(self) -> Codebook:
+        """The known topics."""
+        return self.state_.codebook
+
+    @property
+    def matrix_(self) -> sp.csr_array | Rows | None:
+        """The document–term matrix, or its blocks on disk; None in a model that was loaded."""
+        if self._rows is None:
+            return None
+        return self._rows if self._rows.matrix is None else self._rows.matrix
+
+    @property
+    def predictor_(self) -> Predictor:
+        """Predictions of the fitted model, with its present number of threads."""
+        now: Predictor | None = self.__dict__.get("_predictor")
+        if now is None or now.state is not self.state_ or now.threads != self.threads:
+            now = self._predictor = Predictor(self.state_, self._lemmatizer, self._encoder, self.threads)
+        return now
+
+    @property
+    def vectorizer_(self) -> TextVectorizer:
+        """The fitted vectoriser."""
+        return self.predictor_.vectorizer
+
+    @property
+    def guide_(self) -> Guide | None:
+        """The guide; None without labels and words, or without guidance."""
+        return self.predictor_.guide
+
+    @property
+    def estimator_(self) -> TSNMF:
+        """The fitted factorisation as an estimator of scikit-learn."""
+        return self.predictor_.estimator
+
+    @property
+    def edit(self) -> Edits:
+        """Edits of topics: ``rename``, ``merge``, ``move``, ``adopt``, ``split`` and ``cut``."""
+        from topicsteer.model.edits import Edits
+
+        return Edits(self)
+
+    @property
+    def labels(self) -> LabelHelp:
+        """Help with labels: ``suggest``, ``audit``, ``advice``, ``effects`` and keywords."""
+        from topicsteer.model.labelling import LabelHelp
+
+        return LabelHelp(self)
+
+    @property
+    def findings(self) -> Findings:
+        """Results for readers: ``prevalence``, ``coders``, ``disagreements``, ``methods``, ``compare`` and maps."""
+        from topicsteer.model.findings import Findings
+
+        return Findings(self)
+
+    @property
+    def topics(self) -> Frame:
+        """Table with one row per topic: name, known or free, labelled documents, share of the documents, terms."""
+        return self._table(self.state_.topics.table())
+
+    @property
+    def document_topics(self) -> Frame:
+        """Table with one row per training document: id, and the part of it that each topic makes up.
+
+        It is 0 where a label forbids the topic. :meth:`memberships` are the probabilities of topics.
+        """
+        return self._table(columns(self.state_.topics.ids, self.state_.topics.names, self.state_.topics.proportions))
+
+    def memberships(
+        self,
+        source: Source | None = None,
+        *,
+        text: Names | None = None,
+        id: str | None = None,
+        embeddings: AnyEmbeddings | None = None,
+    ) -> Frame:
+        """Probability that each document has each topic, and that it has none of the known ones.
+
+        Free topics that the guide does not know, as in a closed world, have the part of the document that they make up.
+
+        Parameters
+        ----------
+        source : list of str, Documents, DataFrame or path, optional
+            New documents. Default: the training documents, with 1 or 0 where a label decides.
+        text, id : str, optional
+            Column names of a table.
+        embeddings : array, encoder or callable, optional
+            Embeddings of new documents, for a model that was fitted with an array of embeddings.
+
+        Returns
+        -------
+        table
+            The id, one column per known topic, one per free topic, and ``(none)``. The last is 0 in a closed world,
+            except for documents that are marked as having none of the topics. New documents have one row for every row
+            of their table, in its order; a row without a text has NaN.
+        """
+        names = (*self.state_.topics.names, NONE)
+        if source is None:
+            topics = self.state_.topics
+            return self._table(columns(topics.ids, names, topics.all_memberships()))
+        documents = documents_of(source, False, text, id, like=self._columns, keep_all=True)
+        found = self.predictor_.predict(documents, for_documents(embeddings, documents))
+        pandas = is_pandas(source) if hasattr(source, "columns") else self._frames == "pandas"
+        return frame(columns(documents.ids, names, found.memberships), pandas)
+
+    def predict(
+        self, texts: Iterable[str], *, embeddings: Embeddings | None = None, ancestors: bool = False
+    ) -> list[list[str]]:
+        """Return the known topics of new texts, strongest first; none of empty texts.
+
+        A topic is predicted if its membership is at or above its threshold. In a tree these are the deepest topics.
+
+        Parameters
+        ----------
+        texts : iterable of str
+        embeddings : array, encoder or callable, optional
+            Embeddings of the texts, for a model that was fitted with an array of embeddings.
+        ancestors : bool, default=False
+            Whether the topics above the deepest ones are returned too.
+        """
+        return self.predictor_.predict(texts, embeddings).decisions(ancestors=ancestors)
+
+    def transform(self, texts: Iterable[str], *, embeddings: Embeddings | None = None) -> Array:
+        """Return the topic weights of new texts for known and free topics; each text is treated by itself."""
+        return self.predictor_.weights(*self.predictor_.read(texts, embeddings))
+
+    def _number(self, topic: Hashable) -> int:
+        """Number of a topic given by name or number, or as "free 3"; where names are numbers, a number is a name."""
+        topics, text = self.state_.topics, str(topic)
+        if not isinstance(topic, str) and any(name.isdecimal() for name in topics.names[: topics.n_known]):
+            topic = text
+        if text not in topics.names and (position := text.removeprefix("free ")) != text and position.isdigit():
+            free = int(position)
+            if 1 <= free <= len(topics) - topics.n_known:
+                return topics.n_known + free - 1
+        return topics.index(text if text in topics.names else topic)
+
+    def top_terms(self, topic: Hashable, n: int = 10) -> list[str]:
+        """The most distinctive terms of a topic, given by name or number."""
+        return self.state_.topics.top_terms(self._number(topic), n)
+
+    def top_documents(self, topic: Hashable, n: int = 10) -> Frame:
+        """Table of the documents with the largest parts of a topic: id, part, labelled or not, start of the text."""
+        result = self.state_.topics
+        k = self._number(topic)
+        rows = result.top_rows(k, n)
+        states = self.state_.supervision.patterns[self.state_.supervision.pattern[rows]]
+        table: dict[str, list[Any]] = {
+            "id": [result.ids[i] for i in rows],
+            "part": [float(result.proportions[i, k]) for i in rows],
+            "labelled": [bool(result.known(k) and state[k] == PERMITTED) for state in states],
+        }
+        if self.documents_ is not None:
+            table["text"] = [beginning(self.documents_.texts[i]) for i in rows]
+        return self._table(table)
+
+    @property
+    def belief(self) -> str:
+        """One sentence: whether documents without a known topic exist, how many, and what describes them."""
+        return believed(self.state_.topics, self.state_.believes_open, self.state_.parameters.get("world"))
+
+    def explain(
+        self,
+        text: str | None = None,
+        *,
+        id: Hashable | None = None,
+        row: int | None = None,
+        embeddings: Embeddings | None = None,
+    ) -> Explanation:
+        """Return the contribution of each word of a text to each topic.
+
+        Parameters
+        ----------
+        text : str, optional
+            A new text. With a row: the text of this training document, or its beginning.
+        id, row : optional
+            A training document by its id or row number; it is explained under its labels.
+        embeddings : array, encoder or callable, optional
+            Embeddings of a new text, for a model that was fitted with an array of embeddings.
+        """
+        fitted = self.predictor_
+        if id is not None:
+            row = next((row for row, key in enumerate(self.state_.ids) if str(key) == str(id)), None)
+            if row is None:
+                raise KeyError(f"there is no training document with the id {id!r}")
+        if row is not None:
+            own = self._texts()[row] if text is None else text
+            return fitted.explain(own, fitted.read([own], None, embed=False)[0], self.state_.topics.W[row])
+        if text is None:
+            raise ValueError("pass a text, or the id of a training document.")
+        x, E = fitted.read([text], embeddings)
+        return fitted.explain(text, x, fitted.weights(x, E)[0])
 
     def evaluate(
         self,
-        source: object,
-        labels: object = None,
+        source: Source,
+        labels: LabelSource = None,
         *,
         text: Names | None = None,
         id: str | None = None,
         embeddings: AnyEmbeddings | None = None,
         folds: int = 3,
-        curve: bool = True,
         progress: Progress | None = None,
     ) -> Evaluation:
         """Hide labels, predict them with these settings, and compare with two baselines.
@@ -572,8 +805,6 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
             As in :meth:`fit`.
         folds : int, default=3
             Number of folds; the labels of each fold are hidden once.
-        curve : bool, default=True
-            Whether to compute a learning curve from fewer labels. It takes three more fits per fold.
         progress : callable, optional
             As in :meth:`fit`, with the stages "terms" and "evaluate".
 
@@ -581,7 +812,91 @@ class TopicModel(Findings, ModelGoals, ModelSuggestions, BaseEstimator):
         -------
         Evaluation
         """
+        from topicsteer.model import cross_fit, pipeline
+
         settings, labels = self._settings(), without_column(labels)
         corpus = pipeline.prepare(settings, source, labels, text=text, id=id, like=self._columns, progress=progress)
         vectors = for_documents(embeddings, corpus.documents)
-        return evaluation.evaluate(settings, corpus, embeddings=vectors, folds=folds, curve=curve, progress=progress)
+        return cross_fit.evaluate(corpus, settings, embeddings=vectors, folds=folds, progress=progress)
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        title: str = "Topics",
+        evaluation: Evaluation | None = None,
+        by: str | Sequence[str] = (),
+        shares: bool | None = None,
+        map: bool | Layout = True,
+        progress: Progress | None = None,
+    ) -> None:
+        """Write one self-contained HTML page, or an Excel workbook: topics, examples, shares, evaluation, settings.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write: .html, or .xlsx for a workbook with one sheet per table.
+        title : str, default="Topics"
+            Title of the page.
+        evaluation : Evaluation, optional
+            Result of :meth:`evaluate`, to be included.
+        by : str or sequence of str, optional
+            Columns of the documents. The report shows the shares of topics by each of them; ``"date:month"`` is a
+            column of dates by month. Needs the training documents.
+        shares : bool, optional
+            Whether to estimate the shares of topics with their intervals, as in ``findings.prevalence``, which takes as
+            long as a fit. Default: with ``by``, and for a workbook if the model has its documents.
+        map : bool or Layout, default=True
+            Whether the page has the document map, which contains the beginning of every document; or its layout.
+        progress : callable, optional
+            Called with the stage, the work done, the total and a detail.
+        """
+        from topicsteer.model.reports import write_report
+
+        write_report(self, path, title=title, evaluation=evaluation, by=by, shares=shares, map=map, progress=progress)
+
+    # --- for the namespaces ---
+
+    def _training_rows(self) -> Rows:
+        """Rows of the training documents; a loaded model vectorises their texts again."""
+        return self._rows_of(self._texts())
+
+    def _rows_of(self, texts: Sequence[str]) -> Rows:
+        from topicsteer.backends import as_rows
+
+        return self._rows if self._rows is not None else as_rows(self.vectorizer_.transform(texts))
+
+    def _terms(self, rows: NDArray[np.intp]) -> sp.csr_array:
+        """Terms of some training documents; a loaded model vectorises their texts again."""
+        import scipy.sparse as sp
+
+        if self._rows is not None:
+            return self._rows.take(rows)
+        texts = self._texts()
+        return sp.csr_array(self.vectorizer_.transform([texts[i] for i in rows]))
+
+    def _training_embeddings(self) -> Array | None:
+        if self.guide_ is None or not self.guide_.embedding:
+            return None
+        if self._embeddings is None and self._encoder is not None:
+            self._embeddings = embed(self._encoder, self._texts())
+        if self._embeddings is None:
+            width = len(self.guide_.dense) - len(self.guide_.seen)
+            raise ValueError(missing_embeddings(self.state_.encoder, width))
+        return self._embeddings
+
+    @property
+    def _columns(self) -> Mapping[str, Any]:
+        """Columns of the training documents, from `ReadOptions.to_json`."""
+        return self.state_.reading if hasattr(self, "state_") else {}
+
+    def _texts(self) -> Sequence[str]:
+        if self.documents_ is None:
+            raise ValueError(
+                "This model has no documents: pass them to attach, or save the model with texts=True. On the command "
+                "line: name the table of the documents too, or fit with --keep-texts."
+            )
+        return self.documents_.texts
+
+    def _table(self, columns: Mapping[str, Any]) -> Frame:
+        return frame(columns, self._frames == "pandas")

@@ -4,13 +4,12 @@ import math
 from pathlib import Path
 
 from topicsteer.corpora import ReadError, ReadOptions
-from topicsteer.corpora.readers.delimited import read_ragged
+from topicsteer.corpora.readers.delimited import read_delimited
 from topicsteer.corpora.readers.registry import open_table
 from topicsteer.corpora.readers.table_file import TableFile
-from topicsteer.labels.refi_qda import LARGEST, parse_codebook
-from topicsteer.labels.topics_file import TopicsFile, parse_topics, topic_columns
-from topicsteer.model.fitted_model import FittedModel
-from topicsteer.report.tables import write_table
+from topicsteer.labels.codebook_files import LARGEST, TopicsFile, parse_codebook, parse_topics, topic_columns
+from topicsteer.model.topic_model import TopicModel
+from topicsteer.report.table_files import write_table
 
 
 def read_topics(path: str | Path, *, encoding: str | None = None, delimiter: str | None = None) -> TopicsFile:
@@ -19,7 +18,7 @@ def read_topics(path: str | Path, *, encoding: str | None = None, delimiter: str
     Parameters
     ----------
     path : path
-        A .csv, .tsv, .jsonl, .json or .parquet file. See `topicsteer.labels.topics_file` for its columns.
+        A .csv, .tsv, .jsonl, .json or .parquet file. See `topicsteer.labels.codebook_files` for its columns.
         A .qdc file is a codebook of NVivo, QualCoder, Taguette or another program that writes REFI-QDA.
     encoding, delimiter : str, optional
         Default: guessed.
@@ -50,9 +49,10 @@ def read_topics(path: str | Path, *, encoding: str | None = None, delimiter: str
                 return parse_codebook(codebook.read(LARGEST + 1))
         except ValueError as error:
             raise ReadError(f"{path}: {error}.") from None
-    file, ragged = TableFile(str(path), encoding, delimiter), list[str]()
+    file = TableFile(str(path), encoding, delimiter)
+    ragged: list[str] = []
     if file.kind in (".csv", ".tsv", ".tab"):  # people write these by hand
-        table, ragged = read_ragged(file)
+        table = next(read_delimited(file, math.inf, ragged))
     else:
         table = next(open_table(path, ReadOptions(encoding=encoding, delimiter=delimiter))(math.inf))
     if not table.columns:
@@ -66,8 +66,8 @@ def read_topics(path: str | Path, *, encoding: str | None = None, delimiter: str
     return TopicsFile(found.codebook, (*guessed, *ragged, *broken, *found.notes))
 
 
-def write_topics(model: FittedModel, path: Path) -> None:
+def write_topics(model: TopicModel, path: Path) -> None:
     """Write the known topics of a model, with proposed keywords, as a topics file: .csv, .jsonl or .parquet."""
     import polars as pl
 
-    write_table(pl.DataFrame(topic_columns(model.codebook, model.proposed_keywords())), path)
+    write_table(pl.DataFrame(topic_columns(model.codebook, model.labels.proposed_keywords())), path)

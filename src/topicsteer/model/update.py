@@ -7,7 +7,7 @@ Three steps: classify the input, run the pipeline of a fit on the retained docum
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,33 +16,41 @@ from numpy.typing import NDArray
 
 from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents
-from topicsteer.estimator import TSNMF
 from topicsteer.guidance.apply import relabelled
-from topicsteer.guidance.embeddings import Embeddings, Encoder, encoder_of
+from topicsteer.guidance.embeddings import Embeddings, encoder_of
+from topicsteer.guidance.guide import Guide
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import near_miss
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model.learning import Task
-from topicsteer.model.pipeline import Outcome, run
+from topicsteer.model.pipeline import (
+    NOTHING,
+    Continue,
+    Corpus,
+    Outcome,
+    Reservoir,
+    Reuse,
+    guide_fields,
+    run,
+    stage_progress,
+    surplus,
+)
 from topicsteer.model.predictor import (
     embed_new,
-    estimator_of,
-    fitted_estimator,
     fitted_vectorizer,
     guide_of,
-    history_of,
     kept_documents,
     reservoir_of,
     vectorizer_of,
 )
-from topicsteer.model.reservoir import Reservoir, summarise_rows, surplus
 from topicsteer.model.settings import Settings
 from topicsteer.model.state import FittedState, digests, fingerprint
+from topicsteer.nmf.blocks import canonical
+from topicsteer.nmf.protocols import Parameters
 from topicsteer.nmf.rules import RULES
 from topicsteer.nmf.statistics import History, insert, widened
+from topicsteer.system.failures import warn_user
 from topicsteer.system.types import Array, Progress
 from topicsteer.system.values import check_ids
-from topicsteer.system.warn import warn_user
 from topicsteer.text import TextVectorizer
 
 # The latent semantics are computed again once there are this many times as many retained documents.
@@ -269,15 +277,36 @@ def update(
         weights[news.rows] = confidence
     reservoir = _retained(state, kept, news, vectorizer, X, E, forget_factor)
     history = _history_without(state, news, reservoir, vectorizer)
-    begun = _continued(state, vectorizer, history, forget_factor, settings.threads)
-    task = _task(state, settings, news, reservoir, vectorizer, weights, begun, encoder_of(embeddings))
-    found = run(settings, task, folder=Path(), progress=progress)
+    named = settings.name_topics(news.supervision.topics, state.codebook)
+    corpus = Corpus(
+        as_rows(canonical(reservoir.X)),
+        replace(news.supervision, pattern=news.supervision.pattern[reservoir.rows]),
+        Codebook((*state.codebook, *named.topics[len(state.codebook) :])),
+        vectorizer,
+        weights[reservoir.rows],
+        reservoir.embeddings,
+        None if reservoir.embeddings is None else encoder_of(embeddings),
+    )
+    before = guide_of(state)
+    if before is None or not before.open:  # an update keeps the decision of the fit
+        settings = replace(settings, world="closed")
+    start = Continue(
+        replace(_parameters(state), threads=settings.threads),
+        _topics_before(state, vectorizer),
+        history.widen(len(state.codebook), news.new_topics, 0).fade(forget_factor),
+        len(state.codebook),
+        tuple(state.free_names),
+        state.free_groups if before is not None and before.open else (),
+        before is None,
+        _reuse(state, corpus, reservoir, before),
+    )
+    found = run(corpus, settings, start, folder=Path(), progress=progress)
     if account.topics and news.total > len(reservoir.rows):
         warn_user(
             f"{news.total - len(reservoir.rows):,} earlier documents are no longer kept, so their membership in the "
             "new topics stays 0: pass their texts to memberships(source) to compute it."
         )
-    now = _merge(state, news, task, found, reservoir, history, weights, forget_factor)
+    now = _merge(state, news, corpus, found, reservoir, start.history, weights)
     return now, replace(account, terms=X.shape[1] - len(state.idf))
 
 
@@ -288,11 +317,7 @@ def _vectorise(
     vectorizer: TextVectorizer, news: News, grow: bool, forget_factor: float, progress: Progress | None
 ) -> tuple[TextVectorizer, sp.csr_array]:
     """Vectorise the new texts; texts that the vocabulary already counts do not change it."""
-
-    def report(done: int, total: int | None) -> None:
-        if progress is not None:
-            progress("terms", done, total, "")
-
+    report = stage_progress("terms", progress)
     texts, counted = [news.documents.texts[int(i)] for i in news.read], news.counted
     if grow and not counted.all():
         new = [text for text, old in zip(texts, counted, strict=True) if not old]
@@ -356,44 +381,19 @@ def _reweighed(X: sp.csr_array, ratio: Array, n_terms: int) -> sp.csr_array:
     return X
 
 
-def _task(
-    state: FittedState,
-    settings: Settings,
-    news: News,
-    reservoir: Reservoir,
-    vectorizer: TextVectorizer,
-    weights: Array,
-    begun: TSNMF,
-    encode: Encoder | None,
-) -> Task:
-    """The pipeline's task; the choices of the last guide are reused until the retained documents grow by a tenth."""
-    labels = replace(news.supervision, pattern=news.supervision.pattern[reservoir.rows])
-    named = settings.name_topics(labels.topics, state.codebook)
-    book = Codebook((*state.codebook, *named.topics[len(state.codebook) :]))
-    task = Task(
-        as_rows(reservoir.X),
-        labels,
-        book,
-        vectorizer,
-        weights[reservoir.rows],
-        reservoir.embeddings,
-        None if reservoir.embeddings is None else encode,
-        begun=begun,
-        joins=True,
-    )
-    before = guide_of(state)
+def _reuse(state: FittedState, corpus: Corpus, reservoir: Reservoir, before: Guide | None) -> Reuse:
+    """The choices of the last guide, which are reused until the retained documents grow by a tenth."""
     if before is None:
-        return replace(task, unguided=True)
-    fresh, before = _is_fresh(state, reservoir), before.renumbered(before.rows, reservoir.X.shape[1])
-    task = replace(task, earlier=(before, state.groups))
+        return NOTHING
+    fresh = _is_fresh(state, reservoir)
+    before = before.renumbered(before.rows, reservoir.X.shape[1])
     if before.open:
-        directions = None if fresh else before.directions
-        return replace(task, directions=directions, before=before, free_groups=state.free_groups)
+        return Reuse(directions=None if fresh else before.directions, before=before)
     if fresh:
-        return task
+        return NOTHING
     before = before.renumbered(reservoir.positions(before.rows))
-    same = labels.topics == state.codebook.names and all(len(group) == 1 for group in state.groups)
-    return replace(task, directions=before.directions, before=before if same else None)
+    same = corpus.supervision.topics == state.codebook.names and all(len(group) == 1 for group in state.groups)
+    return Reuse(directions=before.directions, before=before if same else None)
 
 
 def _is_fresh(state: FittedState, reservoir: Reservoir) -> bool:
@@ -401,18 +401,19 @@ def _is_fresh(state: FittedState, reservoir: Reservoir) -> bool:
     return len(reservoir.rows) > GROWN * state.learnt_from
 
 
-def _continued(
-    state: FittedState, vectorizer: TextVectorizer, history: History, forget_factor: float, threads: int | None
-) -> TSNMF:
-    """The estimator of the model, under the new term weights."""
-    estimator = estimator_of(state)
-    estimator.set_params(forget_factor=forget_factor, threads=threads, topics=None)
+def _parameters(state: FittedState) -> Parameters:
+    """The parameters of the factorisation."""
+    named = {field.name for field in fields(Parameters)}
+    return Parameters(**{name: value for name, value in state.estimator.items() if name in named})  # type: ignore[arg-type]
+
+
+def _topics_before(state: FittedState, vectorizer: TextVectorizer) -> Array:
+    """H of the state under the new term weights; new terms come last."""
     H = state.components * _ratio(state, vectorizer).astype(state.components.dtype)
-    n_terms = len(history.cross)
-    start = 0.01 * H.mean() if RULES[estimator.solver].multiplicative else 0.0  # a zero would stay a zero
-    estimator.components_ = np.pad(H, ((0, 0), (0, n_terms - H.shape[1])), constant_values=start)
-    estimator.history_, estimator.n_features_in_ = history, n_terms
-    return estimator
+    more = len(vectorizer.idf_) - H.shape[1]
+    multiplicative = RULES[str(state.estimator["solver"])].multiplicative
+    start = 0.01 * H.mean() if multiplicative else 0.0  # a zero would stay a zero
+    return np.pad(H, ((0, 0), (0, more)), constant_values=start)
 
 
 # --- merged state ---
@@ -421,47 +422,49 @@ def _continued(
 def _merge(
     state: FittedState,
     news: News,
-    task: Task,
+    corpus: Corpus,
     found: Outcome,
     reservoir: Reservoir,
     history: History,
     weights: Array,
-    forget_factor: float,
 ) -> FittedState:
-    """The state of all documents: new results for retained documents, earlier results for the others."""
-    n, total, known, more = len(state.ids), news.total, len(task.codebook), news.new_topics
-    estimator, rows = found.estimator, news.rows
+    """The state of all documents: new results for retained documents, earlier results for the others.
+
+    ``history`` are the statistics of the others before the run.
+    """
+    n, total, known, more = len(state.ids), news.total, len(corpus.codebook), news.new_topics
+    rows = news.rows
+    scale = _scale(found)
+
+    def every(earlier: Array, now: Array, factor: Array | float = 1) -> Array:
+        wide = insert(earlier, known - more, more, 1) * factor
+        wide = np.vstack([wide, np.zeros((total - n, wide.shape[1]), dtype=wide.dtype)])
+        wide[reservoir.rows] = now
+        return wide
+
     W = np.asarray(state.document_topics)
-    scale = history_of(estimator).scale.astype(W.dtype)
-    W = insert(W, known - more, more, 1) * scale
-    W = np.vstack([W, np.zeros((total - n, W.shape[1]), dtype=W.dtype)])
-    W[reservoir.rows] = estimator.document_topics_
-    memberships = insert(state.memberships, known - more, more, 1)
-    memberships = np.vstack([memberships, np.zeros((total - n, memberships.shape[1]), dtype=memberships.dtype)])
-    memberships[reservoir.rows] = found.memberships
+    W = every(W, found.W, scale.astype(W.dtype))
+    memberships = every(state.memberships, found.memberships)
     _relabel(memberships, rows[news.changed], news.supervision)
-    history = history.widen(known - more, more, 0).fade(forget_factor).times(scale)
-    learnt = None if found.guide is None else found.guide.renumbered(reservoir.rows[found.guide.rows])
+    history = history.times(scale.astype(W.dtype))
     learnt_from = len(reservoir.rows) if _is_fresh(state, reservoir) else state.learnt_from
-    leave = surplus(reservoir.keys, task.supervision.labelled)
+    guide = None if found.guide is None else found.guide.renumbered(reservoir.rows[found.guide.rows])
+    leave = surplus(reservoir.keys, corpus.supervision.labelled)
     if leave.any():
         gone = reservoir.rows[leave]
-        penalties = None if found.penalties is None else as_rows(found.penalties).take(leave)
-        history += summarise_rows(estimator, reservoir.X[leave], W[gone], weights[gone], penalties)
+        history += found.summarise(reservoir.X[leave], W[gone], weights[gone], leave)
         reservoir = reservoir.select(~leave)
-    estimator.history_ = replace(history, scale=np.ones(len(history.penalty)))
-    estimator.document_topics_ = W
-    estimator.set_params(forget_factor=estimator_of(state).forget_factor)
+    history = replace(history, scale=np.ones(len(history.penalty)))
     everyone = np.pad(state.digests, (0, total - n))
     everyone[rows[~news.blank]] = news.digests[~news.blank]
     first = news.supervision.labelled[rows] & ~np.pad(state.supervision.labelled, (0, total - n))[rows]
     return replace(
         state,
-        codebook=task.codebook,
-        free_names=tuple(_free_names(state, task.codebook)),
+        codebook=corpus.codebook,
+        free_names=tuple(_free_names(state, corpus.codebook)),
         groups=tuple((k,) for k in range(known)),
-        **fitted_vectorizer(task.vectorizer),
-        **fitted_estimator(estimator),
+        **fitted_vectorizer(corpus.vectorizer),
+        **found.fields(history, W),
         fingerprint=fingerprint(everyone),
         ids=[*state.ids, *itertools.compress(news.documents.ids, ~news.old)],
         texts=_texts(state, news),
@@ -473,12 +476,17 @@ def _merge(
         thresholds=found.thresholds,
         digests=everyone,
         weights=weights,
-        guide=None if learnt is None else learnt.arrays(),
-        outside=None if learnt is None else learnt.outside_arrays(),
-        levels=None if learnt is None or learnt.levels is None else learnt.levels.arrays(),
+        **guide_fields(guide),
         reservoir=kept_documents(reservoir),
         origin=state.label_origin.extend(news.documents.columns, rows, total, first).arrays(),
     )
+
+
+def _scale(found: Outcome) -> Array:
+    """Factor per topic that the W of earlier documents is multiplied by, because H was divided by it."""
+    if found.result.history is None:
+        raise ValueError("this factorisation has no history of earlier documents")
+    return found.result.history.scale
 
 
 def _relabel(memberships: Array, rows: NDArray[np.int64], supervision: Supervision) -> None:

@@ -5,6 +5,7 @@ A solver updates one block at a time; :class:`Sums` holds the statistics that H 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -29,6 +30,19 @@ ROWS = 512
 MIXED_ROWS = 1 << 16
 # Entries of X per term that a block needs; with fewer, adding up its sums costs more than parallel work gains.
 MIN_ENTRIES_PER_TERM = 32
+# Exponents of two of the largest entry of X, about 1e-6 and 1e12; sums of squares lose digits beyond them.
+LOWEST_EXPONENT = -20
+HIGHEST_EXPONENT = 40
+
+
+def check_scale(largest: float) -> None:
+    """Raise ValueError if the largest entry of X is too large or too small for sums of squares."""
+    exponent = math.frexp(largest)[1]
+    if largest > 0 and not LOWEST_EXPONENT <= exponent <= HIGHEST_EXPONENT:
+        raise ValueError(
+            f"The largest entry of X is {largest:.3g}; expected a value from 1e-6 to 1e12, because sums of squares "
+            f"would lose their digits. Multiply X by 2.0**{-exponent}."
+        )
 
 
 @dataclass(frozen=True)
@@ -113,7 +127,8 @@ class Block:
     @classmethod
     def of(cls, X: sp.csr_array, W: Array, constraints: RowConstraints, E: sp.csr_array = None) -> Block:
         """The rows of a CSR with their W and their constraints."""
-        return cls(X.indptr.astype(np.int64, copy=False), X.indices, X.data, W, *constraints, E)
+        indptr = X.indptr.astype(np.int64, copy=False)
+        return cls(indptr, X.indices.astype(np.int32, copy=False), X.data, W, *constraints, E)
 
     def rows(self, chosen: slice) -> Block:
         """A smaller block of consecutive documents, without a copy."""
@@ -132,13 +147,14 @@ class Block:
         return np.asarray(np.diff(total[self.indptr - first]))
 
 
-def split_into_blocks(whole: Block, n_terms: int) -> list[Block]:
+def split_into_blocks(whole: Block, n_terms: int, min_entries: int = MIN_ENTRIES_PER_TERM) -> list[Block]:
     """Split documents into blocks for parallel work.
 
-    The number of blocks is a power of two, and each block has enough entries to pay for adding up its sums.
+    The number of blocks is a power of two, and each block has enough entries to pay for adding up its sums:
+    ``min_entries`` per term.
     """
     n, entries, number = len(whole.W), whole.indptr[-1], 1
-    while number < 64 and entries >= 2 * MIN_ENTRIES_PER_TERM * n_terms * number and n >= 2 * number:
+    while number < 64 and entries >= 2 * min_entries * n_terms * number and n >= 2 * number:
         number *= 2
     return list(whole.split(-(-n // number)))
 

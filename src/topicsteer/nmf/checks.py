@@ -1,7 +1,6 @@
 """Checks of user input (settings, matrix, weights), and warnings about probable mistakes."""
 
-from collections.abc import Hashable, Mapping, Sequence
-from numbers import Integral, Real
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,19 +9,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
-from topicsteer.labels.supervision import Supervision
-from topicsteer.nmf.blocks import canonical
+from topicsteer.nmf.blocks import canonical, check_scale
 from topicsteer.nmf.protocols import Problem, Result, Rows
 from topicsteer.nmf.rules import RULES
-from topicsteer.nmf.start import INITS
+from topicsteer.system.failures import warn_user
 from topicsteer.system.memory import refuse_beyond_memory
 from topicsteer.system.sparse import checked_csr
 from topicsteer.system.types import Array
-from topicsteer.system.warn import warn_user
 
 
 def check_matrix(estimator: object, X: Any, *, reset: bool) -> sp.csr_array:
-    """X as a non-negative, finite CSR with sorted 32-bit columns; the estimator records its features."""
+    """Return X as a finite, non-negative CSR with sorted 32-bit columns; the estimator records its features."""
     if isinstance(X, list | tuple) and X and isinstance(X[0], str):
         raise ValueError(
             f"X holds texts, but {type(estimator).__name__} takes a matrix of documents and terms. Use TopicModel, "
@@ -37,6 +34,7 @@ def check_matrix(estimator: object, X: Any, *, reset: bool) -> sp.csr_array:
     X = sp.csr_array(X)
     if X.nnz and not (X.data.min() >= 0 and X.data.max() < np.inf):  # NaN fails both
         raise ValueError(_bad_entry(X, type(estimator).__name__))
+    check_scale(float(X.data.max(initial=0)))
     X = canonical(X)
     X.indices = X.indices.astype(np.int32, copy=False)
     return X
@@ -119,50 +117,14 @@ def check_start(init: tuple[ArrayLike, ArrayLike], X: Rows, d: int) -> tuple[Arr
     return W, H
 
 
-# --- settings ---
-
-
-def check_settings(given: Mapping[str, object]) -> None:
-    """Raise an error for invalid settings of `topicsteer.TSNMF`."""
-    init, weight = given["init"], given["label_weight"]
-    balanced = isinstance(weight, str) and weight == "balanced"
-    table = [
-        ("n_components", given["n_components"] is None or _whole(given["n_components"], 1), "None or an integer >= 1"),
-        ("init", not isinstance(init, str) or init in INITS, f"one of {INITS} or a pair (W, H)"),
-        ("solver", given["solver"] in RULES, f"one of {tuple(RULES)}"),
-        ("label_weight", weight is None or balanced or _number(weight), '"balanced", a number >= 0 or None'),
-        ("tol", given["tol"] == "auto" or _number(given["tol"]), 'a number >= 0 or "auto"'),
-        ("max_iter", _whole(given["max_iter"], 0), "an integer >= 0"),
-        ("forget_factor", _number(given["forget_factor"], 1), "a number from 0 to 1"),
-        ("alpha_W", _number(given["alpha_W"]), "a number >= 0"),
-        ("alpha_H", _number(given["alpha_H"]), "a number >= 0"),
-        ("l1_ratio", _number(given["l1_ratio"], 1), "a number from 0 to 1"),
-        ("threads", given["threads"] is None or _whole(given["threads"], 1), "None or an integer >= 1"),
-    ]
-    for name, good, expected in table:
-        if not good:
-            raise ValueError(f"{name} must be {expected}; got {given[name]!r}.")
-
-
-def _whole(value: object, least: int) -> bool:
-    return isinstance(value, Integral) and int(value) >= least
-
-
-def _number(value: object, most: float = np.inf) -> bool:
-    return isinstance(value, Real) and np.isfinite(float(value)) and 0 <= float(value) <= most
-
-
 # --- warnings ---
 
 
-def warn_of_labels(
-    X: Rows, supervision: Supervision, permitted: NDArray[np.bool_], old: int, *, guided: bool = False
-) -> None:
-    """Warn about labels that look like mistakes; ``old`` topics were known from earlier fits.
-
-    ``guided``: penalties tie topics without labels to documents.
-    """
-    unlabelled = [supervision.topics[k] for k in np.flatnonzero(supervision.counts == 0) if k >= old]
+def warn_of_labels(problem: Problem) -> None:
+    """Warn about labels that look like mistakes; penalties tie topics without labels to documents."""
+    supervision = problem.supervision
+    guided = problem.penalties is not None
+    unlabelled = [supervision.topics[k] for k in np.flatnonzero(supervision.counts == 0) if k >= problem.old]
     if unlabelled and not guided:
         warn_user(
             f"No document is labelled with {_listed(unlabelled)}: "
@@ -172,15 +134,15 @@ def warn_of_labels(
     for name in supervision.topics:
         spellings.setdefault(str(name).casefold(), []).append(name)
     twice = [" and ".join(map(repr, names)) for names in spellings.values() if len(names) > 1]
-    if twice and not old:
+    if twice and not problem.old:
         warn_user(
             f"Topics that differ only in capital letters: {_listed(twice)}. If they are one topic, spell them alike."
         )
-    empty = np.flatnonzero((X.sizes == 0) & supervision.labelled)
+    empty = np.flatnonzero((problem.rows.sizes == 0) & supervision.labelled)
     if empty.size:
         rows = _listed(empty.tolist())
         warn_user(f"Labelled but without any term, so of no use: document {rows} (rows counted from 0).")
-    nothing = np.flatnonzero(permitted.sum(axis=1)[supervision.pattern] == 0)
+    nothing = np.flatnonzero(problem.permitted.sum(axis=1)[supervision.pattern] == 0)
     if nothing.size and not guided:  # a guide leaves such documents to the free topics, or to none
         warn_user(
             f"The labels permit no topic in document {_listed(nothing.tolist())} (rows counted from 0), so it gets no "
@@ -192,15 +154,16 @@ def unexpected(problem: Problem, lost: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Lost topics, except rests, which may be empty; with penalties, known topics without a label may be empty too."""
     counts, rests = problem.supervision.counts, problem.supervision.rests
     meant = rests if problem.penalties is None else rests | (counts == 0)
-    return np.asarray(lost & ~np.pad(meant, (0, problem.permitted.shape[1] - len(counts))))
+    return np.asarray(lost & ~np.pad(meant, (0, len(problem.free))))
 
 
-def warn_of_result(result: Result, lost: Sequence[Hashable], *, tol: float, free_in_labelled: bool) -> None:
+def warn_of_result(problem: Problem, result: Result, tol: float) -> None:
     """Warn about a fit that lost topics or ended early."""
+    lost = [problem.names[k] for k in np.flatnonzero(unexpected(problem, result.lost))]
     if lost:
         warn_user(
             f"The topics {_listed(lost)} are empty: other topics explain their documents. "
-            f"Fewer topics{', free_in_labelled=False' * free_in_labelled} or other labels may help."
+            f"Fewer topics{', free_in_labelled=False' * problem.parameters.free_in_labelled} or other labels may help."
         )
     if result.ended == "interrupted":
         warn_user(f"Interrupted: the estimator holds the result of iteration {result.n_iter}, the last complete one.")

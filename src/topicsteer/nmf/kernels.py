@@ -306,12 +306,12 @@ def compiled(dtype: DTypeLike) -> bool:
     return np.dtype(dtype).name in _compiled
 
 
-def announce(dtype: DTypeLike) -> None:
-    """Compile the kernels if necessary, and print a message to stderr if it takes longer than a second."""
+def announce(dtype: DTypeLike, patience: float = 1.0) -> None:
+    """Compile the kernels if necessary, and print a message to stderr if it takes longer than ``patience`` seconds."""
     if compiled(dtype):
         return
     message = "topicsteer: compiling its kernels (once after installation; this takes some seconds) ..."
-    timer = threading.Timer(1.0, print, args=(message,), kwargs={"file": sys.stderr, "flush": True})
+    timer = threading.Timer(patience, print, args=(message,), kwargs={"file": sys.stderr, "flush": True})
     timer.daemon = True
     timer.start()
     try:

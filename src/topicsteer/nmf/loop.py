@@ -1,41 +1,123 @@
-"""The one loop that minimises D(W, H) = Σ E (X - (W∘L)H)². Read this first; its rules are in `topicsteer.nmf.rules`.
-
-X holds documents × terms, W the topic weights of documents, H the term weights of topics. L is 0 where a label forbids
-a topic. Row i of E repeats the weight e of document i, unless the user passes a full E.
-
-Each iteration updates H, then W:
-
-- H needs only the sufficient statistics of the documents: ``cross = Xᵀ(e∘W)`` and the Gram matrix ``gram = (e∘W)ᵀW``.
-  Each block of documents returns its own sums, and they are added up in a fixed tree.
-- The W of a block needs only H, so each block is updated independently.
-
-The blocks depend on the matrix alone, so the result does not depend on the number of threads. A
-:class:`~topicsteer.nmf.protocols.Backend` holds the blocks, in memory, on disk or on other machines. The loop never
-sees a block.
-
-Penalties change the objective to D + 2 Σ e P w, where P is the penalty of a topic in a document. D fixes only the
-product WH, so a small W and a large H would evade the penalty. The rows h of H therefore have length 1. This equals
-minimising D + 2 Σ e P w ‖h‖ over h of any length. Since 2‖h‖ ≤ ‖h‖² + 1, with equality at length 1, H is updated under
-the ridge Σ e P w. Its rows are then scaled back to length 1, and W takes over the factor. Neither step can raise the
-objective.
-"""
+"""The one loop that minimises D(W, H) = Σ E (X - (W∘L)H)². Read this first; its rules are in `topicsteer.nmf.rules`."""
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.nmf import kernels as _kernels
-from topicsteer.nmf.blocks import ROWS, Block, Sums, slices
-from topicsteer.nmf.protocols import Backend, Result
-from topicsteer.nmf.revival import revive, worst
+from topicsteer.nmf.blocks import ROWS, Block, Sums, slices, times
+from topicsteer.nmf.protocols import Backend, Problem, Result, TermConstraints
 from topicsteer.nmf.rules import RULES, Regularisation, Step, hals_rows, update_block
-from topicsteer.nmf.term_constraints import TermConstraints
 from topicsteer.system.threads import interruptions, workers
 from topicsteer.system.types import Array
+
+# Tolerance of an automatic stop, and the same for a fit with labels.
+TOL, LABELLED_TOL = 1e-4, 0.02
+# Sweeps of the first W of such a fit: one sweep from zero would give a document to the first topics in order.
+OPENING = 5
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Tolerance of the loop, and the number of sweeps over the first W."""
+
+    tol: float
+    opening: int = 1
+
+
+def pace_of(problem: Problem) -> Pace:
+    """The pace of a fit; "auto" stops early with labels, by coordinate descent, without penalties or a history."""
+    tol = problem.parameters.tol
+    if not isinstance(tol, str):
+        return Pace(tol)
+    free = problem.penalties is None and problem.history is None and not problem.positive
+    if not (free and problem.supervision.labelled.any()):
+        return Pace(TOL)
+    return Pace(LABELLED_TOL, OPENING if problem.first is None else 1)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A document that a dead topic could restart from; ``row`` is its number within the block."""
+
+    error: float
+    row: int
+    terms: NDArray[np.int32]
+    data: Array
+
+
+# The largest error in a block, and for each dead topic its labelled candidates and all its candidates.
+Candidates: TypeAlias = tuple[float, list[tuple[list[Candidate], list[Candidate]]]]
+
+
+def worst(block: Block, step: Step, dead: NDArray[np.intp]) -> Candidates:
+    """The documents of a block with the largest errors, for each dead topic that they may contain.
+
+    Each dead topic gets as many candidates as there are dead topics, because a document can revive only one of them.
+    Under a penalty, a document gives weight to a topic only if its error exceeds the penalty.
+    """
+    errors = row_errors(block, step.HT, step.gram)
+    lengths = np.sqrt(block.squared_norms()) if step.unit else 1.0
+    found = []
+
+    def candidate(i: int) -> Candidate:
+        entries = slice(*block.indptr[i : i + 2])
+        return Candidate(errors[i], i, block.indices[entries], block.data[entries])
+
+    for k in dead:
+        costs = block.penalties.column(k)
+        may = step.permitted[block.pattern, k] & np.isfinite(costs)
+        may[may] = (errors > np.where(may, costs, 0) * lengths)[may]
+        pair = []
+        for rows in (np.flatnonzero(may & (block.pattern != 0)), np.flatnonzero(may)):
+            rows = rows[np.argsort(-errors[rows], kind="stable")[: len(dead)]]
+            pair.append([candidate(i) for i in rows.tolist()])
+        found.append((pair[0], pair[1]))
+    return float(errors.max(initial=0.0)), found
+
+
+def revive(blocks: list[Candidates], HT: Array, step: Step, dead: NDArray[np.intp]) -> None:
+    """Set each dead topic to the terms of the document with the largest error that may contain it.
+
+    ``blocks`` are the results of :func:`worst`. Labelled documents come first. The topic's W restarts from zero, so D
+    is unchanged. That document is sure to give the topic weight: its gradient there is minus its squared error. Banned
+    terms are left out.
+    """
+    noise = np.sqrt(np.finfo(HT.dtype).eps) * max(largest for largest, _ in blocks)
+    taken: set[tuple[int, int]] = set()
+    for number, k in enumerate(dead):
+        kinds = [
+            [((b, one.row), one) for b, (_, found) in enumerate(blocks) for one in found[number][kind]]
+            for kind in (0, 1)
+        ]
+        labelled, any_of = ([pair for pair in kind if pair[0] not in taken and pair[1].error > noise] for kind in kinds)
+        candidates = labelled if labelled and not step.permitted[1:, k].all() else any_of
+        HT[:, k] = 0
+        if candidates:
+            row, chosen = max(candidates, key=lambda pair: pair[1].error)  # the first of several equal errors
+            taken.add(row)
+            HT[chosen.terms, k] = chosen.data
+            if step.term_constraints is not None:
+                HT[np.isinf(step.term_constraints.column(int(k))), k] = 0
+            if step.unit:
+                HT[:, k] /= max(float(np.linalg.norm(HT[:, k])), _kernels.TINY)
+
+
+def row_errors(block: Block, HT: Array, gram: Array) -> NDArray[np.float64]:
+    """Squared error of each document of a block, unweighted."""
+    d = block.W.shape[1]
+    errors = block.squared_norms()
+    for rows in slices(len(errors), ROWS):
+        few = block.rows(rows)
+        cross = times(few.indptr, few.indices, few.data, HT)
+        errors[rows] += ((few.W @ gram[:d, :d] - 2 * cross[:, :d]) * few.W).sum(axis=1)
+    return errors
+
 
 Callback = Callable[[int, float, float], object]
 
@@ -62,7 +144,6 @@ def factorise(
     opening: int = 1,
     term_constraints: TermConstraints | None = None,
     unit: bool = False,
-    earlier: Result | None = None,
     callback: Callback | None = None,
 ) -> Result:
     """Minimise D, starting from ``HT`` and the W of the blocks of ``backend``; both are changed in place.
@@ -95,8 +176,6 @@ def factorise(
         Pinned and banned terms of topics.
     unit : bool
         Whether the rows of H keep length 1, as penalties on W require.
-    earlier : Result, optional
-        State of an interrupted loop, which resumes exactly where it stopped.
     callback : callable, optional
         Called with iteration, objective and seconds.
     """
@@ -106,8 +185,8 @@ def factorise(
     if not rule.multiplicative:
         HT = np.pad(HT, ((0, 0), (0, _padding(d))))
     terms = slices(len(HT), ROWS)
-    result = replace(earlier, HT=HT[:, :d]) if earlier is not None else Result(HT[:, :d])
-    revivals_left = np.full(d, REVIVALS) if result.revivals_left is None else result.revivals_left
+    result = Result(HT[:, :d])
+    revivals_left = np.full(d, REVIVALS)
     began = time.perf_counter()
 
     with workers(threads) as run, interruptions() as interrupted:
@@ -133,12 +212,7 @@ def factorise(
 
         mask = None if term_constraints is None else term_constraints.mask(HT.dtype)
         step = Step(HT, HT.T @ HT, permitted, regularisation, mask, unit, sweeps=opening)
-        if earlier is None:
-            total, step = advance(update_block if rule.multiplicative else update_rows, step)
-        else:
-            total = backend.total(update_block, step, run)
-            if result.scale is not None:
-                step, total = replace(step, scale=result.scale), total.times(result.scale)
+        total, step = advance(update_block if rule.multiplicative else update_rows, step)
         while result.n_iter < max_iter:
             step = replace(step, sweeps=1 if result.n_iter < SETTLING else SWEEPS)
             grams = run(partial(rule.terms, HT=HT, total=total, step=step), terms)
@@ -167,8 +241,6 @@ def factorise(
                 break
             if not rule.multiplicative and regularisation == Regularisation() and not unit and result.n_iter < max_iter:
                 step, total = rescale(HT, step, total)
-            result.scale, result.revivals_left = step.scale, revivals_left
-            backend.keep(result)
     result.lost = ((np.diag(total.gram) <= 0) | (np.diag(step.gram) <= 0))[:d]
     return result
 

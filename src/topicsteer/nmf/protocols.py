@@ -1,30 +1,102 @@
-"""Input and output of the factorisation (:class:`Problem`, :class:`Result`), and its two protocols.
-
-:class:`Rows` is a matrix in blocks, and a :class:`Backend` updates these blocks. `topicsteer.backends` implements both
-for memory, disk and Dask. No code above it checks where the rows are.
-"""
+"""Input and output of the factorisation (:class:`Problem`, :class:`Result`), its term constraints and protocols."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from topicsteer.labels.supervision import Supervision
 from topicsteer.nmf.blocks import Block, Penalties, RowConstraints, Sums, slices
-from topicsteer.nmf.rules import Regularisation, Step, squares
-from topicsteer.nmf.term_constraints import TermConstraints
+from topicsteer.nmf.rules import RULES, Regularisation, Step, squares
 from topicsteer.system.files import Scratch
+from topicsteer.system.sparse import checked_csr
 from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
     from topicsteer.nmf.statistics import History
+
+
+# A pinned term weighs at least as much as the topic's term of this rank.
+RANK = 10
+
+
+@dataclass(frozen=True, eq=False)
+class TermConstraints:
+    """Pinned and banned terms of topics.
+
+    Parameters
+    ----------
+    pinned : CSR (n_topics, n_terms)
+        1 where a term is pinned to a topic.
+    banned : CSC (n_topics, n_terms)
+        1 where a term is banned from a topic.
+    """
+
+    pinned: sp.csr_array
+    banned: sp.csc_array
+
+    @classmethod
+    def read(cls, term_constraints: object, d: int, t: int) -> TermConstraints | None:
+        """Read a matrix with one row per topic: positive entries pin a term, negative entries ban it.
+
+        Return None if there is no such entry.
+        """
+        if term_constraints is None:
+            return None
+        sparse = sp.issparse(term_constraints)
+        given = sp.coo_array(checked_csr(term_constraints, "term_constraints") if sparse else term_constraints)
+        if given.ndim != 2 or given.shape[0] > d or given.shape[1] != t:
+            raise ValueError(
+                f"term_constraints has shape {given.shape}; expected one row per topic, one column per term, {(d, t)}."
+            )
+        if not np.isfinite(given.data).all():
+            raise ValueError(
+                "term_constraints has NaN or infinite entries; use 1 for pinned, -1 for banned, 0 for the rest."
+            )
+        kinds = []
+        for chosen in (given.data > 0, given.data < 0):
+            where = (given.row[chosen], given.col[chosen])
+            kinds.append(sp.csr_array((np.ones(chosen.sum()), where), shape=(d, t)))
+        return cls(kinds[0], sp.csc_array(kinds[1])) if kinds[0].nnz + kinds[1].nnz else None
+
+    def mask(self, dtype: DTypeLike) -> Penalties | None:
+        """The banned terms as a mask of the rows of Hᵀ; None if there are none."""
+        if not self.banned.nnz:
+            return None
+        d, t = self.banned.shape
+        permitted = np.ones((d, t), dtype=np.bool_)
+        permitted[self.banned.tocoo().coords] = False
+        permitted[:, np.diff(self.banned.indptr) == 0] = False  # an unrestricted term stores no entry
+        terms, topics = np.nonzero(permitted.T)
+        return Penalties.of(sp.csr_array((np.zeros(len(terms)), (terms, topics)), shape=(t, d)), dtype)
+
+    def seed(self, HT: Array, labelled: NDArray[np.bool_]) -> None:
+        """Apply the constraints to a start of H; a topic without labels starts from its pinned terms alone."""
+        for k in np.flatnonzero(np.diff(self.pinned.indptr)):
+            if not labelled[k]:
+                HT[:, k] = self.pinned[[k]].toarray()[0] * (HT[:, k].max() or 1)
+        topics, terms = self.banned.tocoo().coords
+        HT[terms, topics] = 0
+        self.lift(HT)
+
+    def lift(self, HT: Array) -> None:
+        """Raise pinned terms to the weight of the topic's tenth term, where they are below it."""
+        for k in np.flatnonzero(np.diff(self.pinned.indptr)):
+            terms = self.pinned.indices[self.pinned.indptr[k] : self.pinned.indptr[k + 1]]
+            others = np.delete(HT[:, k], terms)
+            others = others[others > 0]
+            rank = min(RANK, len(others))
+            if rank:
+                HT[terms, k] = np.maximum(HT[terms, k], np.partition(others, -rank)[-rank])
+
 
 T = TypeVar("T")
 G = TypeVar("G")
@@ -32,6 +104,36 @@ G = TypeVar("G")
 STARTING_ROWS = 1 << 14
 # A function from a slice of the rows to their starting W.
 FirstWeights = Callable[[slice], Array]
+
+
+@dataclass(eq=False, repr=False)
+class Parameters:
+    """How to factorise: the parameters of `topicsteer.TSNMF`, which explains them."""
+
+    n_components: int | None = None
+    _: KW_ONLY
+    topics: Sequence[Hashable] | None = None
+    complete: bool = True
+    free_in_labelled: bool = True
+    init: str | tuple[ArrayLike, ArrayLike] = "labels"
+    solver: str = "hals"
+    label_weight: str | float | None = "balanced"
+    tol: float | str = "auto"
+    max_iter: int = 200
+    alpha_W: float = 0.0
+    alpha_H: float = 0.0
+    l1_ratio: float = 0.0
+    warm_start: bool = False
+    forget_factor: float = 1.0
+    threads: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
+
+
+def regularisation_of(parameters: Parameters, n_terms: int, total_weight: float = 0.0) -> Regularisation:
+    """Return the strengths of the penalties on W and H, for documents of this total weight."""
+    strengths = {name: getattr(parameters, name) for name in ("alpha_W", "alpha_H", "l1_ratio")}
+    return Regularisation.of(n_terms, total_weight, **strengths)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,16 +146,15 @@ class Problem:
         The documents.
     supervision : Supervision
         Labels of the documents.
-    permitted : array of bool (n_patterns, n_topics)
-        The topics that each pattern of labels permits.
-    weight : array (n_documents,)
-        Weight of each document, with its label weight.
-    totals : (float, float, float)
-        Sum of ``weight``; sum of the sample weights of all documents; and of the labelled documents.
-    regularisation : Regularisation
-        L1 and L2 penalties on W and H.
+    free : sequence of str
+        Names of the free topics.
+    parameters : Parameters
+    sample_weight : array (n_documents,), optional
+        Weight of each document, without its label weight. Default: 1.
     history : History, optional
         Sufficient statistics of earlier documents.
+    old : int
+        Number of known topics of the earlier documents.
     penalties : callable, optional
         From the number of a block to the penalties of its rows.
     term_constraints : TermConstraints, optional
@@ -64,23 +165,78 @@ class Problem:
         Starting value of the transpose of H.
     first : callable, optional
         From a slice of rows to their starting W. Default: zero.
-    settings : mapping
-        All other settings that distinguish this problem from others.
     """
 
     rows: Rows
     supervision: Supervision
-    permitted: NDArray[np.bool_]
-    weight: NDArray[np.float64]
-    totals: tuple[float, float, float]
-    regularisation: Regularisation
+    free: Sequence[str] = ()
+    parameters: Parameters = field(default_factory=Parameters)
+    sample_weight: Array | None = None
     history: History | None = None
+    old: int = 0
     penalties: Callable[[int], Penalties] | None = None
     term_constraints: TermConstraints | None = None
     E: sp.csr_array | Array | None = None
     HT: Array = field(default_factory=lambda: np.empty((0, 0)))
     first: FirstWeights | None = None
-    settings: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.penalties is not None and self.parameters.alpha_H:
+            raise ValueError("penalties keep the rows of H at length 1, so alpha_H has no effect: leave it at 0.")
+
+    @property
+    def names(self) -> list[Hashable]:
+        """Names of all topics."""
+        return [*self.supervision.topics, *self.free]
+
+    @property
+    def n_topics(self) -> int:
+        """Number of topics, known and free."""
+        return len(self.supervision.topics) + len(self.free)
+
+    @cached_property
+    def permitted(self) -> NDArray[np.bool_]:
+        """The topics that each pattern of labels permits."""
+        return self.supervision.permitted(self.n_topics, self.parameters.free_in_labelled)
+
+    @cached_property
+    def sample(self) -> Array:
+        """Weight of each document, without its label weight."""
+        return np.ones(self.rows.shape[0]) if self.sample_weight is None else self.sample_weight
+
+    @cached_property
+    def weight(self) -> Array:
+        """The weight e of each document: its sample weight times its label weight."""
+        weight = self.sample.copy()
+        labelled = self.supervision.labelled
+        given = self.parameters.label_weight
+        if isinstance(given, str):
+            marked = weight[labelled].sum() + self._before[3]
+            weight[labelled] *= (self._before[2] + weight.sum()) / marked if marked else 1.0
+        elif given is not None:
+            weight[labelled] *= given
+        return weight
+
+    @property
+    def totals(self) -> tuple[float, float, float]:
+        """Sum of ``weight``; sum of the sample weights of all documents; and of the labelled documents."""
+        labelled = self.sample[self.supervision.labelled]
+        return float(self.weight.sum()), float(self.sample.sum()), float(labelled.sum())
+
+    @property
+    def positive(self) -> bool:
+        """Whether W and H must start above zero, because a zero would stay a zero."""
+        return RULES[self.parameters.solver].multiplicative
+
+    @property
+    def regularisation(self) -> Regularisation:
+        """L1 and L2 penalties on W and H."""
+        return regularisation_of(self.parameters, self.rows.shape[1], float(self.totals[0] + self._before[1]))
+
+    @property
+    def _before(self) -> NDArray[np.float64]:
+        """The totals of earlier documents, as in `topicsteer.nmf.statistics.History`."""
+        return np.zeros(4) if self.history is None else self.history.totals
 
     def constraints(self, number: int) -> RowConstraints:
         """Weights, label patterns and penalties of the documents of a block."""
@@ -92,7 +248,7 @@ class Problem:
         """The starting W of a block: zero where labels or penalties do not permit a topic."""
         rows = self._rows(number)
         if self.first is None:
-            return np.zeros((rows.stop - rows.start, self.permitted.shape[1]), dtype=self.rows.dtype)
+            return np.zeros((rows.stop - rows.start, self.n_topics), dtype=self.rows.dtype)
         constraints = self.constraints(number)
         W = np.ascontiguousarray(self.first(rows), dtype=self.rows.dtype)
         for part in slices(len(W), STARTING_ROWS):
@@ -107,13 +263,13 @@ class Problem:
     def share(self) -> float:
         """Share of these documents in the total weight, which includes earlier documents."""
         own = self.totals[0]
-        total = own if self.history is None else own + float(self.history.totals[1])
+        total = own + float(self._before[1])
         return own / total if total else 1.0
 
 
 @dataclass
 class Result:
-    """State of a factorisation, during the loop or at its end.
+    """Result of a factorisation.
 
     Parameters
     ----------
@@ -127,12 +283,12 @@ class Result:
         Why the loop ended: "tol", "max_iter", "callback" or "interrupted".
     n_iter : int
         Number of iterations.
-    scale : array (n_topics,), optional
-        Factor that W still has to be multiplied by.
-    revivals_left : array (n_topics,), optional
-        How often each topic may still be revived.
-    lost : array of bool (n_topics,), optional
+    lost : array of bool (n_topics,)
         The topics without any weight.
+    weights : array (n_documents, n_topics) or StoredWeights
+        W, in memory or on disk.
+    history : History, optional
+        Sufficient statistics of all documents; None under a full error weight.
     """
 
     HT: Array
@@ -140,9 +296,19 @@ class Result:
     error: float = 0.0
     ended: str = "max_iter"
     n_iter: int = 0
-    scale: Array | None = None
-    revivals_left: NDArray[np.int64] | None = None
-    lost: NDArray[np.bool_] | None = None
+    lost: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    weights: Any = None
+    history: History | None = None
+
+    @property
+    def components(self) -> Array:
+        """H, the terms of each topic."""
+        return np.ascontiguousarray(self.HT.T)
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """Number of iterations, reason of the end, and the root of the squared error."""
+        return {"n_iter": self.n_iter, "ended": self.ended, "error": float(np.sqrt(max(self.error, 0.0)))}
 
 
 class DenseStore(Protocol):
@@ -209,18 +375,13 @@ class Backend(Protocol):
     def map(self, function: Callable[[Block], T], run: OrderedMap) -> list[T]:
         """Call a function that does not change W for every block; return the results in order."""
 
-    def keep(self, result: Result) -> None:
-        """Save the state of the loop after an iteration, if the backend can resume."""
-
     def squares(self, run: OrderedMap) -> float:
         """Σ e x² of all documents."""
         return sum(self.map(squares, run))
 
 
 class FitBackend(Backend, Protocol):
-    """A backend that owns W. ``earlier`` is the state of an interrupted fit of the same problem, if there is one."""
-
-    earlier: Result | None = None
+    """A backend that owns W."""
 
     def weights(self) -> Any:
         """The current W: an array, or an object that reads rows from disk on demand."""

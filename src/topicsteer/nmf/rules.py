@@ -11,9 +11,10 @@ A rule for W changes the block in place; :func:`update_block` calls it and retur
 changes some rows of Hᵀ in place and returns their Gram matrix.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,6 +44,17 @@ class Regularisation:
     l2_W: float = 0.0
     l1_H: float = 0.0
     l2_H: float = 0.0
+
+    @classmethod
+    def of(cls, n_terms: int, total_weight: float = 0.0, *, alpha_W: float, alpha_H: float, l1_ratio: float) -> Self:
+        """Return the strengths from the parameters of an estimator, the number of terms and the weight of documents."""
+        on_W, on_H = alpha_W * n_terms, alpha_H * total_weight
+        return cls(
+            l1_W=on_W * l1_ratio,
+            l2_W=on_W * (1 - l1_ratio),
+            l1_H=on_H * l1_ratio,
+            l2_H=on_H * (1 - l1_ratio),
+        )
 
 
 @dataclass(frozen=True)
@@ -241,3 +253,44 @@ def _dense(block: Block, HT: Array) -> tuple[Array, Array]:
     indptr, used = block.indptr, slice(block.indptr[0], block.indptr[-1])
     X = sp.csr_array((block.data[used], block.indices[used], indptr - indptr[0]), shape=(len(block.W), len(HT)))
     return X.toarray(), (block.E.toarray() if sp.issparse(block.E) else np.asarray(block.E)) * block.weight[:, None]
+
+
+# Ways to start.
+INITS = ("labels", "acol", "random", "nndsvd")
+
+
+# --- settings ---
+
+
+def _whole(value: object, least: int) -> bool:
+    return isinstance(value, Integral) and int(value) >= least
+
+
+def _number(value: object, most: float = np.inf) -> bool:
+    return isinstance(value, Real) and np.isfinite(float(value)) and 0 <= float(value) <= most
+
+
+# Whether a value of a setting is good, and the values that are.
+_SETTINGS: dict[str, tuple[Callable[[object], bool], str]] = {
+    "n_components": (lambda value: value is None or _whole(value, 1), "None or an integer >= 1"),
+    "init": (lambda value: not isinstance(value, str) or value in INITS, f"one of {INITS} or a pair (W, H)"),
+    "solver": (lambda value: value in RULES, f"one of {tuple(RULES)}"),
+    "label_weight": (
+        lambda value: value == "balanced" if isinstance(value, str) else value is None or _number(value),
+        '"balanced", a number >= 0 or None',
+    ),
+    "tol": (lambda value: value == "auto" or _number(value), 'a number >= 0 or "auto"'),
+    "max_iter": (lambda value: _whole(value, 0), "an integer >= 0"),
+    "forget_factor": (lambda value: _number(value, 1), "a number from 0 to 1"),
+    "alpha_W": (_number, "a number >= 0"),
+    "alpha_H": (_number, "a number >= 0"),
+    "l1_ratio": (lambda value: _number(value, 1), "a number from 0 to 1"),
+    "threads": (lambda value: value is None or _whole(value, 1), "None or an integer >= 1"),
+}
+
+
+def check_settings(given: Mapping[str, object]) -> None:
+    """Raise an error for invalid settings of `topicsteer.TSNMF`."""
+    for name, (good, expected) in _SETTINGS.items():
+        if name in given and not good(given[name]):
+            raise ValueError(f"{name} must be {expected}; got {given[name]!r}.")

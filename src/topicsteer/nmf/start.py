@@ -1,16 +1,23 @@
 """Starting values of W and H: label profiles, Random Acol, uniform, NNDSVD."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 from scipy.optimize import linear_sum_assignment
+from sklearn.utils import check_random_state
 from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.random import sample_without_replacement
 
 from topicsteer.labels.supervision import Supervision
+from topicsteer.nmf import kernels
+from topicsteer.nmf.blocks import Block
+from topicsteer.nmf.checks import check_start
+from topicsteer.nmf.loop import transform
 from topicsteer.nmf.protocols import FirstWeights, Problem, Rows
+from topicsteer.nmf.statistics import insert
 from topicsteer.system.types import Array
 
 # Number of random documents that Random Acol averages per topic.
@@ -19,14 +26,10 @@ ACOL_DOCUMENTS = 20
 FREE_TOPICS = 10
 # `count_free` reads at most this many documents.
 FREE_DOCUMENTS = 50_000
-# Accepted names of starts.
-INITS = ("labels", "acol", "random", "nndsvd")
 
 
-def start(
-    problem: Problem, init: str, *, positive: bool, rng: np.random.RandomState
-) -> tuple[FirstWeights | None, Array]:
-    """Starting W (None = zero) and H by name; ``positive`` avoids zeros, for rules that never leave zero.
+def start(problem: Problem) -> tuple[FirstWeights | None, Array]:
+    """Starting W (None = zero) and H, by the parameter ``init``.
 
     W is a function from a slice of the rows to their weights, so that it need not be in memory at once. It must be
     called with all rows in order.
@@ -35,23 +38,25 @@ def start(
     --------
     >>> from topicsteer.labels.forms import supervise
     >>> from topicsteer.backends import as_rows
-    >>> from topicsteer.nmf.rules import Regularisation
     >>> X = as_rows(np.array([[1.0, 0], [0, 2], [1, 1]]))
-    >>> labels = supervise(["a", "b", None], 3)
-    >>> problem = Problem(X, labels, labels.permitted(2, True), np.ones(3), (3.0, 3.0, 2.0), Regularisation())
-    >>> W, H = start(problem, "labels", positive=False, rng=np.random.RandomState(0))
+    >>> W, H = start(Problem(X, supervise(["a", "b", None], 3)))
     >>> H
     array([[1., 0.],
            [0., 2.]])
     """
-    X, n_components = problem.rows, problem.permitted.shape[1]
+    X, n_components = problem.rows, problem.n_topics
     shape = n_components, X.shape[1]
+    init = problem.parameters.init
+    if not isinstance(init, str):
+        W, H = check_start(init, X, n_components)
+        return W.__getitem__, H
+    rng = check_random_state(problem.parameters.random_state)
     if init == "labels":
         H = np.zeros(shape, dtype=X.dtype)
         H[: len(problem.supervision.topics)] = label_profiles(X, problem.supervision, problem.weight)
         others = np.flatnonzero(H.max(axis=1, initial=0) == 0)
         H[others] = random_acol(X, len(others), rng)
-        if not positive:
+        if not problem.positive:
             return None, H
         H += 0.01 * H.mean()
         return partial(ones, n_components, X.dtype), H
@@ -63,6 +68,44 @@ def start(
         return W[:, order].__getitem__, H[order]
     H = random_acol(X, n_components, rng) if init == "acol" else rng.uniform(size=shape).astype(X.dtype)
     return (lambda rows: rng.uniform(size=(rows.stop - rows.start, n_components)).astype(X.dtype)), H
+
+
+def begin(problem: Problem, first: FirstWeights | None, H: Array) -> Problem:
+    """Return the problem with a start; pinned and banned terms are applied to H."""
+    HT = np.ascontiguousarray(H.T, dtype=problem.rows.dtype)
+    if problem.term_constraints is not None:
+        problem.term_constraints.seed(HT, np.pad(problem.supervision.counts > 0, (0, len(problem.free))))
+    return replace(problem, first=first, HT=HT)
+
+
+def go_on(problem: Problem, H: Array) -> Problem:
+    """Return the problem with a start from the topics of earlier documents, whose history it has.
+
+    New known topics start as the mean of their documents. The W of the documents is solved for this H.
+    """
+    rows, old, more = problem.rows, problem.old, len(problem.supervision.topics) - problem.old
+    history = problem.history
+    new = slice(old, old + more)
+    kernels.announce(rows.dtype)
+    HT = np.ascontiguousarray(insert(H, old, more, 0).T, dtype=rows.dtype)
+    if more:
+        HT[:, new] = label_profiles(rows, problem.supervision, problem.weight)[old:].T
+    if problem.positive:
+        HT[:, new] += 0.01 * HT.mean()
+    if problem.term_constraints is not None:
+        problem.term_constraints.seed(HT, np.ones(problem.n_topics, dtype=np.bool_))
+    if problem.penalties is not None and history is not None:  # penalties are defined for rows of H of length 1
+        lengths = np.maximum(np.linalg.norm(HT, axis=0), kernels.TINY)
+        HT, history = HT / lengths, history.times(lengths)
+
+    def solved(_: slice) -> Array:
+        W = np.zeros((rows.shape[0], HT.shape[1]), dtype=rows.dtype)
+        block = Block.of(rows.matrix, W, problem.constraints(0))
+        transform(block, HT, problem.permitted, problem.regularisation, problem.parameters.threads)
+        return W
+
+    first = partial(ones, problem.n_topics, rows.dtype) if problem.positive else solved
+    return replace(problem, history=history, HT=HT, first=first)
 
 
 def ones(d: int, dtype: DTypeLike, rows: slice) -> Array:

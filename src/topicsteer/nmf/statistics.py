@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from topicsteer.nmf.blocks import Block, Penalties, RowConstraints, Sums
-from topicsteer.nmf.protocols import Backend, Result
+from topicsteer.nmf.protocols import Backend
 from topicsteer.nmf.rules import Regularisation, Step, squares, sums
 from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
@@ -145,10 +145,6 @@ class WithHistory(Backend):
         """As in :class:`~topicsteer.nmf.protocols.Backend`, with the history included."""
         self.squared = self.backend.squares(run) + float(self.history.totals[0])
         return self.squared
-
-    def keep(self, result: Result) -> None:
-        """As in :class:`~topicsteer.nmf.protocols.Backend`."""
-        self.backend.keep(result)
 
     def conclude(self, weights: Iterable[float]) -> History:
         """The history after this fit; ``weights`` are the last three ``totals`` of the current documents."""

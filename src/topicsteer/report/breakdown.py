@@ -9,10 +9,10 @@ from datetime import date
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from topicsteer.analysis.columns import Column, missing
 from topicsteer.analysis.prevalence import COLUMNS, WARNING, Prevalence
+from topicsteer.analysis.table_columns import Column, missing
 from topicsteer.report.grid import Grid, grid
-from topicsteer.system.safe_text import visible
+from topicsteer.system.templates import visible
 from topicsteer.system.values import ALL
 
 # Topics that are drawn per column; the table has all.
@@ -80,13 +80,13 @@ class Breakdown:
         terms: Mapping[str, Sequence[Any]] | None = None,
         known: Sequence[str] = (),
     ) -> Breakdown:
-        """The shares of a result without the row of all documents, unless it has no groups.
+        """Return the shares of a result without the row of all documents, unless it has no groups.
 
         Parameters
         ----------
         found : Prevalence
         terms : mapping of str to sequence, optional
-            The result of `topicsteer.analysis.term_trends.term_trends`.
+            The result of `topicsteer.analysis.groups.term_trends`.
         known : sequence of str
             Sentences that the report has already.
         """
@@ -105,7 +105,7 @@ class Breakdown:
         return list(dict.fromkeys(self.table["topic"]))
 
     def shares(self, topic: str) -> dict[str, Share]:
-        """Shares of a topic by group, in the order of the groups."""
+        """Return shares of a topic by group, in the order of the groups."""
         found = self._by_topic.get(topic, {})
         return {group: found[group] for group in self.groups if group in found}
 
@@ -119,7 +119,7 @@ class Breakdown:
         return found
 
     def drawn_shares(self, topic: str) -> dict[str, Share]:
-        """Shares of a topic in the groups with most documents, in the order of the groups."""
+        """Return shares of a topic in the groups with most documents, in the order of the groups."""
         return {group: share for group, share in self.shares(topic).items() if group in self._drawn}
 
     @cached_property
@@ -130,11 +130,11 @@ class Breakdown:
         return set(sorted(self.groups, key=lambda group: -sizes[group])[:GROUPS])
 
     def order(self) -> list[str]:
-        """The topics, the largest differences between groups first."""
+        """Return the topics, the largest differences between groups first."""
         return sorted(self.topics, key=lambda topic: separation(list(self.shares(topic).values())), reverse=True)
 
     def runs(self, topic: str) -> list[list[tuple[int, str, Share]]]:
-        """Shares over time: number and name of each period; a period without documents begins another run."""
+        """Return shares over time: number and name of each period; a period without documents begins another run."""
         runs: list[list[tuple[int, str, Share]]] = []
         for group, share in self.shares(topic).items():
             place = ordinal(group, self.period or "year")
@@ -166,7 +166,7 @@ class Share(NamedTuple):
 
 
 def separation(shares: Sequence[Share]) -> tuple[float, float]:
-    """Difference between the largest and the smallest share, beyond their intervals, and as estimated.
+    """Return the difference between the largest and the smallest share, beyond their intervals, and as estimated.
 
     Examples
     --------
@@ -210,18 +210,24 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class BarChart:
-    """Bars to the right of their labels; the style sheet shows the size that fits the window."""
+class Chart:
+    """What all charts have: id, title, the card of the topic, a description, size, and both ends of the field."""
 
     key: str
     title: str
     link: TopicLink
     label: str
-    size: str
     width: int
     height: int
     left: float
     right: float
+
+
+@dataclass(frozen=True)
+class BarChart(Chart):
+    """Bars to the right of their labels; the style sheet shows the size that fits the window."""
+
+    size: str
     bars: list[Bar]
 
 
@@ -237,17 +243,9 @@ class Dot:
 
 
 @dataclass(frozen=True)
-class LineChart:
+class LineChart(Chart):
     """A line over time with a band; a period without documents interrupts it."""
 
-    key: str
-    title: str
-    link: TopicLink
-    label: str
-    width: int
-    height: int
-    left: float
-    right: float
     bottom: float
     levels: list[tuple[str, float]]
     ticks: list[tuple[str, float, str]]
@@ -266,30 +264,8 @@ class LineChart:
         ]
 
 
-@dataclass(frozen=True)
-class SharePart:
-    """A part of the section: title, notes, charts, the number of topics that are not drawn, and tables."""
-
-    key: str
-    title: str
-    column: str
-    period: str | None
-    notes: Sequence[str]
-    bars: list[BarChart]
-    lines: list[LineChart]
-    left_out: str
-    table: Grid
-    differences: Grid | None
-    terms: Grid | None
-
-    @property
-    def warnings(self) -> list[str]:
-        """The notes that put the shares in doubt."""
-        return [note for note in self.notes if note.startswith(WARNING)]
-
-
-def share_part(found: Breakdown, number: int, links: Mapping[str, TopicLink]) -> SharePart:
-    """Arrange a breakdown for a page.
+def share_part(found: Breakdown, number: int, links: Mapping[str, TopicLink]) -> dict[str, Any]:
+    """Arrange a breakdown for a page: title, notes, charts, a sentence on topics that are not drawn, and tables.
 
     Parameters
     ----------
@@ -320,25 +296,26 @@ def share_part(found: Breakdown, number: int, links: Mapping[str, TopicLink]) ->
             rows = found.drawn_shares(topic)
             bars.append(bar_chart(f"{key}-{k}", topic, links.get(topic, NO_LINK), rows, about=found.column))
     shown = {name: values[:ROWS] for name, values in found.table.items() if found.column or name != "group"}
-    return SharePart(
-        key,
-        _title(found),
-        found.column,
-        found.period,
-        found.notes,
-        bars,
-        lines,
-        _left_out(found, len(order)),
-        grid(f"{key}-table", _title(found), shown, COLUMNS),
-        _differences(found, key),
-        grid(f"{key}-terms", f"Terms over time, by {found.column}", found.terms, TERM_COLUMNS)
-        if len(found.terms.get("term", ()))
-        else None,
-    )
+    terms = None
+    if len(found.terms.get("term", ())):
+        terms = grid(f"{key}-terms", f"Terms over time, by {found.column}", found.terms, TERM_COLUMNS)
+    return {
+        "key": key,
+        "title": _title(found),
+        "column": found.column,
+        "notes": found.notes,
+        "warnings": [note for note in found.notes if note.startswith(WARNING)],
+        "bars": bars,
+        "lines": lines,
+        "left_out": _left_out(found, len(order)),
+        "table": grid(f"{key}-table", _title(found), shown, COLUMNS),
+        "differences": _differences(found, key),
+        "terms": terms,
+    }
 
 
 def _differences(found: Breakdown, key: str) -> Grid | None:
-    """The differences that are clear, largest first."""
+    """Return the differences that are clear, largest first."""
     table = found.differences
     size = "change" if found.period else "difference"
     clear = [row for row, yes in enumerate(table.get("clear", ())) if yes]
@@ -388,7 +365,8 @@ def bar_chart(
         )
     spoken = "; ".join(bar.about for bar in bars)
     label = f"Share of {visible(title, 80)} by {visible(about, 60)}: {spoken}" if about else f"{title}: {spoken}"
-    return BarChart(key, title, link, label, size, width, 2 * top + step * len(bars), left, right, bars)
+    height = 2 * top + step * len(bars)
+    return BarChart(key, title, link, label, width, height, left, right, size, bars)
 
 
 def line_chart(key: str, topic: str, link: TopicLink, found: Breakdown, title: str = "") -> LineChart:
@@ -431,7 +409,7 @@ def line_chart(key: str, topic: str, link: TopicLink, found: Breakdown, title: s
 
 
 def nice(value: float) -> float:
-    """The smallest round number that is not smaller: 1, 2, 4, 5, 6 or 8 times a power of ten, or 1 for a share.
+    """Return the smallest round number that is not smaller: 1, 2, 4, 5, 6 or 8 times a power of ten, or 1 for a share.
 
     Examples
     --------
@@ -446,7 +424,7 @@ def nice(value: float) -> float:
 
 
 def ordinal(name: str, period: str) -> int | None:
-    """Number of a period of time; neighbours differ by 1. None if the name is no period.
+    """Return the number of a period of time; neighbours differ by 1. None if the name is no period.
 
     Examples
     --------
@@ -492,7 +470,7 @@ def _changing(terms: Mapping[str, Sequence[Any]], topic: str) -> tuple[list[str]
 
 
 def _left_out(found: Breakdown, topics: int) -> str:
-    """A sentence about topics and groups that are only in the table."""
+    """Return a sentence about topics and groups that are only in the table."""
     parts = []
     if found.column and topics > DRAWN:
         parts.append(f"the {DRAWN} topics with the largest differences of {topics:,}")

@@ -8,7 +8,7 @@ from numbers import Integral
 from types import MappingProxyType
 from typing import Any
 
-from topicsteer.analysis.columns import Column, missing, typed
+from topicsteer.analysis.table_columns import Column, missing, typed
 
 
 @dataclass(frozen=True)

@@ -2,29 +2,272 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import math
 import os
-from collections.abc import Hashable, Mapping, Sequence
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from topicsteer.analysis import effects
-from topicsteer.analysis.belief import corrected
-from topicsteer.analysis.columns import Column
-from topicsteer.analysis.evaluate import Evaluation
-from topicsteer.analysis.topics import COLUMNS, Topics
-from topicsteer.report.breakdown import Breakdown, SharePart, TopicLink, share_part
-from topicsteer.report.document_map import MapPage, MappedDocuments, map_page
-from topicsteer.report.excerpt import Span, excerpt
+from topicsteer import __version__
+from topicsteer.analysis import label_advice
+from topicsteer.analysis.evaluation import Evaluation
+from topicsteer.analysis.explain import merged
+from topicsteer.analysis.table_columns import Column, typed
+from topicsteer.analysis.topics import COLUMNS, Topics, corrected
+from topicsteer.report.breakdown import Breakdown, TopicLink, share_part
 from topicsteer.report.grid import Grid, grid
-from topicsteer.report.scorecard import Scorecard, scorecard
-from topicsteer.report.shell import SCRIPTS, page
-from topicsteer.report.topic_layout import Label, lay_out
-from topicsteer.report.tree import TopicCard, TreeNode, tree_of
+from topicsteer.report.map_page import MappedDocuments, map_page
+from topicsteer.report.scorecard import scorecard
+from topicsteer.report.topic_layout import lay_out
 from topicsteer.system.files import write_text
+from topicsteer.system.templates import render
 from topicsteer.system.values import NONE
+
+# Scripts and style sheets of a page with charts and a document map.
+SCRIPTS = ("document_map.js", "save_svg.js", "report.js")
+STYLES = ("report.css", "charts.css", "document_map.css")
+# The parts of a script that only a module may have.
+_MODULE = re.compile(r"^import .*;\n|^export ", re.MULTILINE)
+
+
+def page(template: str, title: str, *, scripts: Sequence[str] = (), **values: Any) -> str:
+    """Fill a template of the report that extends base.html.
+
+    Parameters
+    ----------
+    template : str
+        Name of the file.
+    title : str
+        Of the page.
+    scripts : sequence of str
+        Names of the files of its script, if it has one. Their imports come before them.
+    **values
+        Content of the template.
+
+    Returns
+    -------
+    str
+        A whole HTML document.
+    """
+    from markupsafe import Markup
+
+    style = " ".join(" ".join(map(_resource, STYLES)).split())
+    code = '"use strict";\n' + "".join(_MODULE.sub("", _resource(name)) for name in scripts) if scripts else ""
+    permitted = f"style-src {_source_hash(style)}" + (f"; script-src {_source_hash(code)}" if code else "")
+    return render(
+        f"report/templates/{template}",
+        title=title,
+        version=__version__,
+        policy=f"default-src 'none'; {permitted}; base-uri 'none'; form-action 'none'",
+        style=Markup(style),  # noqa: S704 - a file of this package
+        script=Markup(code),  # noqa: S704 - a file of this package
+        **values,
+    )
+
+
+def model_summary(
+    summary: str, table: Mapping[str, Sequence[Any]] | None = None, columns: Iterable[Column] = (), belief: str = ""
+) -> str:
+    """Return a line about a model, its table of topics with all their terms, and its belief, for a notebook."""
+    values = table or {}
+    shown = typed(values, columns)
+    rows = [[column.format(cell) for column, cell in zip(shown, row, strict=True)] for row in zip(*values.values())]  # noqa: B905
+    return render("report/templates/model.html", summary=summary, columns=shown, rows=rows, belief=belief)
+
+
+def _resource(name: str) -> str:
+    return files("topicsteer.report").joinpath(name).read_text("utf-8")
+
+
+def _source_hash(text: str) -> str:
+    """Return the name of an inline style or script in a Content-Security-Policy."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+# First character, one after the last, strength from 0 to 1.
+Span = tuple[int, int, float]
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Pieces of a text in order.
+
+    Parameters
+    ----------
+    before, after : int
+        Number of characters that were left out.
+    pieces : tuple of (str, int)
+        Text, and how strongly it is marked: 0 (not at all) to 4.
+    """
+
+    before: int
+    pieces: tuple[tuple[str, int], ...]
+    after: int
+
+
+def excerpt(text: str, spans: Iterable[Span], limit: int = 700) -> Excerpt:
+    """Mark some words of a document; a long document is cut to the part with the strongest ones.
+
+    Parameters
+    ----------
+    text : str
+        The document.
+    spans : iterable of (start, end, strength)
+        Characters to mark, with a strength from 0 to 1. A span that leaves the text is ignored.
+        Overlapping ones are merged.
+    limit : int
+        Number of characters. A text that is at most a fifth longer is not cut.
+
+    Examples
+    --------
+    >>> excerpt("Rain & wind at noon", [(0, 4, 1.0), (7, 11, 0.3)]).pieces
+    (('Rain', 4), (' & ', 0), ('wind', 2), (' at noon', 0))
+    >>> excerpt("word " * 100, [], limit=9)
+    Excerpt(before=0, pieces=(('word word', 0),), after=491)
+    """
+    some = ((start, stop, strength, 0) for start, stop, strength in spans if strength > 0)
+    marks = [mark[:3] for mark in merged(some, len(text))]
+    begin, end = _window(text, marks, limit)
+    pieces, at = [], begin
+    for start, stop, strength in marks:
+        if start >= at and stop <= end:
+            pieces += [(text[at:start], 0), (text[start:stop], min(max(int(strength * 4) + 1, 1), 4))]
+            at = stop
+    pieces.append((text[at:end], 0))
+    return Excerpt(begin, tuple(piece for piece in pieces if piece[0]), len(text) - end)
+
+
+def _window(text: str, spans: list[Span], limit: int) -> tuple[int, int]:
+    """Begin and end of the part to show: the beginning, or a part with far stronger marks."""
+    if len(text) <= 1.2 * limit:  # a note on a hidden line is worse than the line
+        return 0, len(text)
+    best = 1.5 * sum(strength for _, stop, strength in spans if stop <= limit)
+    begin, total, last = 0, 0.0, 0
+    for start, stop, strength in spans:
+        total += strength
+        while stop - spans[last][0] > 0.8 * limit and spans[last][0] < start:
+            total -= spans[last][2]
+            last += 1
+        if total > best and stop > limit:
+            best, begin = total, max(spans[last][0] - limit // 10, 0)
+    if begin:
+        blank = text.find(" ", begin, begin + limit // 10)
+        begin = blank + 1 if blank >= 0 else begin
+    end = min(begin + limit, len(text))
+    blank = text.rfind(" ", end - limit // 10, end) if end < len(text) else -1
+    return begin, blank if blank >= 0 else end
+
+
+@dataclass(frozen=True)
+class TopicCard:
+    """A topic with its numbers, most distinctive terms and documents."""
+
+    number: int
+    name: str
+    origin: str
+    share: float
+    main: int
+    labelled: int | None
+    groups: int
+    terms: list[tuple[str, float]]
+    examples: list[tuple[Hashable, Excerpt]]
+
+    @property
+    def key(self) -> str:
+        """Id of its card."""
+        return f"topic-{self.number}"
+
+
+@dataclass(frozen=True)
+class TreeNode:
+    """A topic with the topics below it.
+
+    Parameters
+    ----------
+    card : TopicCard
+        The topic.
+    children : list of TreeNode
+        The topics below it, the largest first.
+    rest : float
+        Share of the documents that have the topic and none below it; 0 without children.
+    length : float
+        Length of the bar of its share, relative to the largest topic.
+    below : int
+        Number of all topics below it.
+    """
+
+    card: TopicCard
+    children: list[TreeNode]
+    rest: float
+    length: float
+    below: int
+
+
+def tree_of(topics: Topics, cards: Sequence[TopicCard]) -> list[TreeNode]:
+    """Return the trees of the known topics, the largest first; empty for a flat list of topics."""
+    forest = topics.forest
+    if forest.flat:
+        return []
+    largest = max(*(card.share for card in cards), 1e-30)
+    rest = topics.rest_share
+    nodes: dict[int, TreeNode] = {}
+    for k in reversed(forest.order):
+        children = sorted((nodes[child] for child in forest.children[k]), key=lambda node: -node.card.share)
+        below = sum(1 + node.below for node in children)
+        length = cards[k].share / largest
+        nodes[k] = TreeNode(cards[k], children, float(rest[k]) if children else 0.0, length, below)
+    return sorted((nodes[k] for k in forest.roots), key=lambda node: -node.card.share)
+
+
+@dataclass(frozen=True)
+class CodedDocument:
+    """A document of a topic, with its membership in the topic."""
+
+    id: Hashable
+    text: str
+    membership: float
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A topic of a codebook.
+
+    Parameters
+    ----------
+    name, description : str
+        As the people who label wrote them.
+    facts : sequence of str
+        Numbers, such as "12 labels".
+    lists : mapping of str to sequence of str
+        Keywords and terms, by their title.
+    documents : mapping of str to sequence of CodedDocument
+        By their title, such as "Typical documents".
+    """
+
+    name: str
+    description: str = ""
+    facts: Sequence[str] = ()
+    lists: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    documents: Mapping[str, Sequence[CodedDocument]] = field(default_factory=dict)
+
+
+def render_codebook(title: str, entries: Sequence[Entry]) -> str:
+    """Return the codebook as HTML.
+
+    Examples
+    --------
+    >>> book = render_codebook("Drinks", [Entry("tea & cake", "With <b>milk</b>.")])
+    >>> "<h1>Drinks</h1>" in book, "tea &amp; cake" in book, "With &lt;b&gt;milk" in book
+    (True, True, True)
+    """
+    return page("codebook.html", title, entries=entries)
+
 
 # Sections by their id, which is also the name of their template.
 SECTIONS = {
@@ -77,7 +320,7 @@ class ReportData:
     examples : mapping of int to sequence of Example
         Documents of topics, by the number of the topic.
     guidance : mapping of str to sequence
-        The table of `topicsteer.analysis.effects.label_effects`, one row per known topic.
+        The table of `topicsteer.analysis.label_advice.label_effects`, one row per known topic.
     evaluation : Evaluation or None
         None: not evaluated.
     settings : mapping of str to object
@@ -121,8 +364,8 @@ class ReportData:
     labelled: int = 0
 
 
-def render(data: ReportData) -> str:
-    """The report as a whole HTML document.
+def render_report(data: ReportData) -> str:
+    """Return the report as a whole HTML document.
 
     Parameters
     ----------
@@ -136,7 +379,7 @@ def render(data: ReportData) -> str:
     Examples
     --------
     >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
-    >>> text = render(ReportData("Drinks", topics, {}, {}, None, {}, []))
+    >>> text = render_report(ReportData("Drinks", topics, {}, {}, None, {}, []))
     >>> text.startswith("<!doctype html>"), "<h1>Drinks</h1>" in text, "Not evaluated" in text
     (True, True, True)
     """
@@ -144,10 +387,10 @@ def render(data: ReportData) -> str:
     known = data.topics.n_known
     absent = {"documents"} if data.documents is None else set()
     absent |= set() if data.shares else {"shares"}
-    absent |= {"tree"} if data.topics.forest is None else set()
+    absent |= {"tree"} if data.topics.forest.flat else set()
     links = {card.name: TopicLink(card.key, card.origin) for card in topics}
     none, measured = (corrected(data.shares[0].table) if data.shares else None) or (data.topics.none_share, "")
-    content = ReportPage(
+    content = dict[str, Any](
         sections={key: name for key, name in SECTIONS.items() if key not in absent},
         numbers={
             "documents": len(data.topics.W),
@@ -164,7 +407,9 @@ def render(data: ReportData) -> str:
         tree=tree_of(data.topics, topics),
         topics=topics,
         shares=[share_part(found, k, links) for k, found in enumerate(data.shares)],
-        guidance=grid("guidance-table", "Effect of the labels on each known topic", data.guidance, effects.COLUMNS),
+        guidance=grid(
+            "guidance-table", "Effect of the labels on each known topic", data.guidance, label_advice.COLUMNS
+        ),
         without_effect=_without_effect(data.guidance),
         evaluation=None if data.evaluation is None else scorecard(data.evaluation),
         all_topics=_all_topics(data.topics, topics),
@@ -194,68 +439,14 @@ def write(data: ReportData, path: str | os.PathLike[str]) -> None:
     ...     [file.name for file in Path(folder).iterdir()]
     ['report.html']
     """
-    write_text(path, render(data))
+    write_text(path, render_report(data))
 
 
 # --- content of the template ---
 
 
-@dataclass(frozen=True)
-class Mark:
-    """The circle of a topic on the map, with the size of its number and its label, if there is room for one."""
-
-    topic: TopicCard
-    x: float
-    y: float
-    radius: float
-    font: float
-    label: Label | None
-
-
-@dataclass(frozen=True)
-class Map:
-    """A map; the style sheet shows the size that fits the window."""
-
-    size: str
-    width: int
-    height: int
-    marks: list[Mark]
-
-
-@dataclass(frozen=True)
-class Objective:
-    """The objective at each iteration, as a line in a field of 600 by 80, and its first and last value."""
-
-    points: list[tuple[float, float]]
-    first: str
-    last: str
-    table: Grid
-
-
-@dataclass(frozen=True)
-class ReportPage:
-    """Everything that the template of the report shows."""
-
-    sections: Mapping[str, str]
-    numbers: Mapping[str, int]
-    known_share: float
-    open: bool
-    belief: str
-    maps: list[Map]
-    document_map: MapPage | None
-    tree: list[TreeNode]
-    topics: list[TopicCard]
-    shares: list[SharePart]
-    guidance: Grid
-    without_effect: list[tuple[Any, str]]
-    evaluation: Scorecard | None
-    all_topics: Grid
-    settings: Mapping[str, Any]
-    objective: Objective | None
-
-
 def _without_effect(guidance: Mapping[str, Sequence[Any]]) -> list[tuple[Any, str]]:
-    """Topics whose labels did not take effect, each with the reason."""
+    """Return topics whose labels did not take effect, each with the reason."""
     names, took = next(iter(guidance.values()), ()), guidance.get("took effect", ())
     reasons = guidance.get("reason", [""] * len(names))
     return [(name, reason) for name, ok, reason in zip(names, took, reasons, strict=True) if not ok]
@@ -268,7 +459,7 @@ def _topics(data: ReportData) -> list[TopicCard]:
         TopicCard(
             k + 1,
             name,
-            "known" if topics.known(k) and k not in topics.found else "free",
+            "known" if topics.known(k) else "free",
             float(topics.share[k]),
             mains[k],
             int(topics.labelled[k]) if topics.known(k) else None,
@@ -280,19 +471,20 @@ def _topics(data: ReportData) -> list[TopicCard]:
     ]
 
 
-def _map(topics: Topics, cards: Sequence[TopicCard], size: str, width: int, height: int) -> Map:
-    """The map in one size, large circles first."""
+def _map(topics: Topics, cards: Sequence[TopicCard], size: str, width: int, height: int) -> dict[str, Any]:
+    """Lay out the topic map for a picture of this size; the style sheet shows the size that fits the window."""
     drawn = lay_out(topics, width, height, longest=30 if size == "wide" else 20)
     marks = []
     for k in np.argsort(-drawn.radii, kind="stable"):
         (x, y), radius = drawn.centres[k], float(drawn.radii[k])
-        font = min(11, 1.9 * radius / len(str(k + 1)), 1.2 * radius)
-        marks.append(Mark(cards[k], float(x), float(y), radius, font, drawn.labels[k]))
-    return Map(size, width, height, marks)
+        font = min(11, 1.9 * radius / len(str(k + 1)), 1.2 * radius)  # of the number in the circle
+        mark = {"topic": cards[k], "x": float(x), "y": float(y), "radius": radius, "font": font}
+        marks.append(mark | {"label": drawn.labels[k]})
+    return {"size": size, "width": width, "height": height, "marks": marks}
 
 
 def _all_topics(topics: Topics, cards: Sequence[TopicCard]) -> Grid:
-    """All topics as a table to sort and to search."""
+    """Return all topics as a table to sort and to search."""
     own = topics.table()
     table: dict[str, list[Any]] = {
         "number": [card.number for card in cards],
@@ -305,7 +497,7 @@ def _all_topics(topics: Topics, cards: Sequence[TopicCard]) -> Grid:
         "terms": own["terms"],
     }
     if topics.open:
-        none = {"topic": NONE, "kind": "none", "share": topics.none_share, "labelled": topics.outsiders}
+        none = {"topic": NONE, "kind": "none", "share": topics.none_share, "labelled": topics.n_outsiders}
         for name, column in table.items():
             column.append(none.get(name))
     largest = max(*table["share"], 1e-30)
@@ -319,8 +511,8 @@ def _all_topics(topics: Topics, cards: Sequence[TopicCard]) -> Grid:
     )
 
 
-def _objective(history: Sequence[float]) -> Objective | None:
-    """None if there are fewer than two finite values."""
+def _objective(history: Sequence[float]) -> dict[str, Any] | None:
+    """Return the objective as a line in a field of 600 by 80, with its table; None with fewer than two values."""
     finite = [float(value) for value in history if math.isfinite(value)]
     if len(finite) < 2:
         return None
@@ -329,7 +521,7 @@ def _objective(history: Sequence[float]) -> Objective | None:
     points = [(600 * i / (len(finite) - 1), 4 + 72 * (high - v) / height) for i, v in enumerate(finite)]
     values: dict[str, list[Any]] = {"iteration": list(range(len(finite))), "objective": finite}
     table = grid("objective-table", "Objective by iteration", values)
-    return Objective(points, f"{finite[0]:,.6g}", f"{finite[-1]:,.6g}", table)
+    return {"points": points, "first": f"{finite[0]:,.6g}", "last": f"{finite[-1]:,.6g}", "table": table}
 
 
 def main_topics(topics: Topics) -> list[int]:

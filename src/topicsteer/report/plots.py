@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import math
+import os
+import re
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from topicsteer.analysis.document_map import DocumentMap
 from topicsteer.analysis.prevalence import Prevalence
 from topicsteer.analysis.topics import Topics
-from topicsteer.metrics import Calibration
 from topicsteer.report.breakdown import DRAWN, Breakdown, Share
+from topicsteer.report.page import ReportData
 from topicsteer.report.topic_layout import lay_out
-from topicsteer.system.safe_text import visible
+from topicsteer.system.files import replacing
+from topicsteer.system.templates import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, for any colour vision; dashes, hatches and markers repeat the distinction.
+
+# Okabe and Ito's colours, for any colour vision; dashes and hatches repeat the distinction.
 KNOWN, FREE, PALE, INK, SOFT = "#0072B2", "#D55E00", "#fbeee3", "#22262b", "#6b737d"
-# One colour per method of a learning curve, from the same palette.
-SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
-# Points of a document map, and named topics, from which points are drawn as pixels and names are left out.
-PIXELS, NAMED = 5000, 30
-# One marker per method of a learning curve.
-MARKERS = "osD^vPX*"
 
 
 def topic_map(topics: Topics) -> Figure:
@@ -123,154 +122,6 @@ def term_bars(topics: Topics, topic_names: Sequence[Hashable] | None = None, n_t
     return figure
 
 
-def topics_by_group(topics: Topics, groups: Sequence[Hashable]) -> Figure:
-    """Draw the share of each topic in each group of documents, such as a year: darker is more, ○ is a free topic.
-
-    Parameters
-    ----------
-    topics : Topics
-        The topics of a fit.
-    groups : sequence (n_documents,)
-        The group of each document.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
-    >>> figure = topics_by_group(topics, [2019, 2020])
-    >>> [label.get_text() for label in figure.axes[0].get_xticklabels()]
-    ['2019', '2020']
-    """
-    if len(groups) != len(topics.W):
-        sizes = f"groups has {len(groups):,} entries for {len(topics.W):,} documents"
-        raise ValueError(f"{sizes}: pass one per document")
-    names = _in_order(groups)
-    number = {name: g for g, name in enumerate(names)}
-    rows = np.array([number[group] for group in groups])
-    shares = np.zeros((len(topics), len(names)))
-    for g in range(len(names)):
-        shares[:, g] = topics.share_among(rows == g)
-
-    figure = _figure(min(3.6 + 0.55 * len(names), 24), 1.2 + 0.24 * len(topics))
-    axes = figure.add_subplot()
-    image = axes.imshow(shares, aspect="auto", cmap="Blues", vmin=0)
-    labels = [_plain(visible(name, 36)) + (" ●" if topics.known(k) else " ○") for k, name in enumerate(topics.names)]
-    axes.set_yticks(range(len(topics)), labels, fontsize=8)
-    step = max(math.ceil(len(names) / 40), 1)
-    shown = range(0, len(names), step)
-    turned = max(len(str(name)) for name in names) > 5
-    texts = [_plain(visible(names[g], 20)) for g in shown]
-    axes.set_xticks(list(shown), texts, fontsize=8, rotation=45 if turned else 0, ha="right" if turned else "center")
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    bar = figure.colorbar(image, ax=axes, format=lambda x, _: f"{x:.0%}", fraction=0.05, pad=0.02)
-    bar.set_label("share (● known, ○ free)", fontsize=8)
-    bar.ax.tick_params(labelsize=8, length=0)
-    bar.outline.set_visible(False)
-    return figure
-
-
-def objective(history: Sequence[float]) -> Figure:
-    """Draw the objective at each iteration.
-
-    Parameters
-    ----------
-    history : sequence of float
-        For example ``objective_history_`` of a fitted estimator.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> objective([3.0, 2.0, 1.5]).axes[0].get_xlabel()
-    'iteration'
-    """
-    figure = _figure(6, 3.2)
-    from matplotlib.ticker import MaxNLocator
-
-    axes = figure.add_subplot()
-    axes.plot(range(len(history)), history, color=KNOWN, marker="o" if len(history) <= 40 else "", markersize=3)
-    axes.set(xlabel="iteration", ylabel="objective")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    _bare(axes)
-    return figure
-
-
-def learning_curve(rows: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> Figure:
-    """Draw the scores of methods by the number of labels, each with its own colour, marker and dashes.
-
-    Parameters
-    ----------
-    rows : mapping of str to (numbers of labels, scores)
-        One entry per method.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> figure = learning_curve({"topicsteer": ([5, 50], [0.6, 0.8]), "nearest centroid": ([5, 50], [0.5, 0.7])})
-    >>> [text.get_text() for text in figure.axes[0].get_legend().texts]
-    ['topicsteer', 'nearest centroid']
-    """
-    figure = _figure(6.5, 4)
-    axes = figure.add_subplot()
-    dashes: list[Any] = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 2)), (0, (8, 2)), (0, (3, 3))]
-    for i, (name, (labels, scores)) in enumerate(rows.items()):
-        style = {"color": SERIES[i % 8], "marker": MARKERS[i % 8], "linestyle": dashes[(i + i // 8) % 8]}
-        axes.plot(labels, scores, label=_plain(visible(name, 40)), markersize=5, **style)
-    counts = sorted({count for labels, _ in rows.values() for count in labels})
-    if counts and counts[0] > 0 and counts[-1] / counts[0] > 20:
-        axes.set_xscale("log")
-        axes.set_xticks(counts, [f"{count:,}" for count in counts], minor=False)
-        axes.minorticks_off()
-    axes.set(xlabel="labelled documents", ylabel="score")
-    if rows:
-        axes.legend(frameon=False, fontsize=9)
-    _bare(axes)
-    return figure
-
-
-def reliability(found: Calibration) -> Figure:
-    """Draw the observed share of pairs by their predicted probability; larger markers stand for more pairs.
-
-    Parameters
-    ----------
-    found : Calibration
-        The result of `topicsteer.metrics.calibration`, or ``evaluation.scores["topicsteer"].calibration``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> from topicsteer.metrics import calibration
-    >>> figure = reliability(calibration([[1, 0], [1, 1]], [[0.9, 0.3], [0.7, 0.7]]))
-    >>> figure.axes[0].get_xlabel(), figure.axes[0].get_title(loc="left")
-    ('predicted probability', 'calibration error 0.250')
-    """
-    figure = _figure(4.6, 4.4)
-    axes = figure.add_subplot()
-    some = found.pairs > 0
-    predicted, observed, pairs = found.predicted[some], found.observed[some], found.pairs[some]
-    axes.plot([0, 1], [0, 1], color=SOFT, linestyle="--", linewidth=1)
-    axes.plot(predicted, observed, color=KNOWN, linewidth=1.2)
-    if some.any():
-        sizes = 12 + 60 * np.log1p(pairs) / np.log1p(pairs.max())
-        axes.scatter(predicted, observed, s=sizes, color=KNOWN, zorder=3)
-    axes.set(xlabel="predicted probability", ylabel="observed share", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-    axes.set_title(f"calibration error {found.error:.3f}", fontsize=9, loc="left", color=INK)
-    _bare(axes)
-    return figure
-
-
 def shares(found: Prevalence | Breakdown, topics: Sequence[str] | None = None) -> Figure:
     """Draw shares of topics with their intervals: bars by group, or lines over time, largest differences first.
 
@@ -315,46 +166,6 @@ def shares(found: Prevalence | Breakdown, topics: Sequence[str] | None = None) -
     return figure
 
 
-def document_map(found: DocumentMap) -> Figure:
-    """Draw documents as points in the colour of their likeliest topic; names stand at the middle of a topic.
-
-    Free topics and documents with none of the topics are hollow. More than some thousand points become pixels.
-
-    Parameters
-    ----------
-    found : DocumentMap
-        The map of a report: ``report_data.documents.map``.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
-    width = 9.0
-    figure = _figure(width, max(width / max(found.layout.aspect, 0.4), 3.0), constrained=False)
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(-0.02, 1.02), ylim=(1.02, -0.02))
-    axes.axis("off")
-    pixels = len(found) > PIXELS
-    size = float(np.clip(4e4 / max(len(found), 1), 1.5, 14))
-    order = np.argsort(-np.bincount(found.topic, minlength=len(found.names)), kind="stable")
-    for rank, k in enumerate(order):
-        places = found.layout.places[found.topic == k]
-        if not len(places):
-            continue
-        known, colour = k < found.n_known, SERIES[rank % 7] if k < len(found.names) - 1 else SOFT
-        look: dict[str, Any] = {"color": colour} if known else {"facecolors": "none", "edgecolors": colour}
-        look |= {"s": size, "linewidths": 0 if known else 0.5, "alpha": 0.6, "rasterized": pixels}
-        axes.scatter(places[:, 0], places[:, 1], **look)
-    for k in order[:NAMED]:
-        places = found.layout.places[found.topic == k]
-        if len(places):
-            x, y = np.median(places, axis=0)
-            name = _plain(visible(found.names[k], 30))
-            halo = {"boxstyle": "round,pad=0.15", "facecolor": "white", "alpha": 0.75, "linewidth": 0}
-            axes.text(x, y, name, ha="center", va="center", fontsize=8, color=INK, bbox=halo)
-    return figure
-
-
 def _share_bars(axes: Axes, rows: Mapping[str, Share]) -> None:
     """Horizontal bars with intervals."""
     at = np.arange(len(rows))
@@ -394,7 +205,7 @@ def require() -> None:
 
 
 def _figure(width: float, height: float, *, constrained: bool = True) -> Figure:
-    """An empty figure, unknown to pyplot."""
+    """Return an empty figure, unknown to pyplot."""
     require()
     from matplotlib.figure import Figure
 
@@ -413,10 +224,42 @@ def _bare(axes: Axes, left: bool = True) -> None:
     axes.tick_params(length=3 if left else 0, labelsize=8)
 
 
-def _in_order(groups: Sequence[Hashable]) -> list[Hashable]:
-    """Each group once: sorted if they can be compared, else in the order of their texts."""
-    names: set[Any] = set(groups)
-    try:
-        return sorted(names)
-    except TypeError:
-        return sorted(names, key=lambda name: (type(name).__name__, str(name)))
+def write(data: ReportData, folder: str | os.PathLike[str]) -> list[Path]:
+    """Write each chart of a report as an SVG file; text stays text.
+
+    Parameters
+    ----------
+    data : ReportData
+        What to draw.
+    folder : path
+        Folder for the files; it is created. Files of the same names are replaced.
+
+    Returns
+    -------
+    list of Path
+        The files.
+    """
+    require()
+    from matplotlib import rc_context
+
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    found = {"topic-map": partial(topic_map, data.topics), "terms": partial(term_bars, data.topics)}
+    for part in data.shares:
+        name = f"shares-by-{_file_name(part.column)}" if part.column else "shares"
+        while name in found:
+            name += "-2"
+        found[name] = partial(shares, part)
+    written = []
+    for name, draw in found.items():
+        path = folder / f"{name}.svg"
+        # Neither the date nor a random name: the same chart gives the same file.
+        with replacing(path) as file, rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+            draw().savefig(file, format="svg", metadata={"Date": None})
+        written.append(path)
+    return written
+
+
+def _file_name(column: str) -> str:
+    """Letters, digits and hyphens of a column name."""
+    return re.sub(r"[^\w]+", "-", column)[:60].strip("-").lower() or "column"

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from topicsteer.analysis.topics import Topics
-from topicsteer.system.safe_text import visible
+from topicsteer.system.templates import visible
 from topicsteer.system.types import Array
 
 
@@ -90,7 +90,7 @@ def _push_apart(centres: Array, radii: Array, low: Array, high: Array, gap: floa
 def _place(
     topics: Topics, centres: Array, radii: Array, width: float, height: float, font: float, longest: int
 ) -> Sequence[Label | None]:
-    """Names next to their circles, largest circle first; None for a name without room."""
+    """Return names next to their circles, largest circle first; None for a name without room."""
     taken = np.empty((0, 4))  # boxes of the names so far: left, top, right, bottom
     labels: list[Label | None] = [None] * len(topics)
     for k in np.argsort(-radii, kind="stable"):
@@ -110,7 +110,7 @@ def _place(
 
 
 def _label(box: Array, middle: float, text: str, line: tuple[float, float, float, float] | None) -> Label:
-    """A name anchored at its end nearest to the circle, since its true width is unknown."""
+    """Return a name anchored at its end nearest to the circle, since its true width is unknown."""
     left, right, y = float(box[0]) + 2, float(box[2]) - 2, float(box[1] + box[3]) / 2
     if left >= middle:
         return Label(left, y, text, "start", line)
@@ -120,7 +120,7 @@ def _label(box: Array, middle: float, text: str, line: tuple[float, float, float
 
 
 def _covers(box: Array, centres: Array, radii: Array, taken: Array) -> bool:
-    """Whether a box lies on a circle or on a name."""
+    """Return whether a box lies on a circle or on a name."""
     nearest = np.clip(centres, box[:2], box[2:])
     if (np.linalg.norm(nearest - centres, axis=1) < radii + 1).any():
         return True
@@ -128,7 +128,7 @@ def _covers(box: Array, centres: Array, radii: Array, taken: Array) -> bool:
 
 
 def _line(box: Array, centre: Array, radius: float) -> tuple[float, float, float, float] | None:
-    """The line from a circle to the box of its name; None if they are next to each other."""
+    """Return the line from a circle to the box of its name; None if they are next to each other."""
     end = np.clip(centre, box[:2], box[2:])
     distance = float(np.linalg.norm(end - centre))
     if distance < radius + 0.5 * (box[3] - box[1]):
@@ -138,7 +138,7 @@ def _line(box: Array, centre: Array, radius: float) -> tuple[float, float, float
 
 
 def _crosses(line: tuple[float, float, float, float], centres: Array, radii: Array, taken: Array) -> bool:
-    """Whether a line runs over a circle or a name."""
+    """Return whether a line runs over a circle or a name."""
     steps = np.linspace(0, 1, 25)[:, None]
     points = np.array(line[:2]) * (1 - steps) + np.array(line[2:]) * steps
     over = np.linalg.norm(points[:, None] - centres[None], axis=2) < radii + 1
@@ -147,7 +147,7 @@ def _crosses(line: tuple[float, float, float, float], centres: Array, radii: Arr
 
 
 def _places(centre: Array, radius: float, length: float, font: float) -> Iterator[tuple[float, float]]:
-    """Places for a name, best first: left or right of its circle, above or below, farther off."""
+    """Yield places for a name, best first: left or right of its circle, above or below, farther off."""
     x, y = centre
     near, far = radius + 0.4 * font, radius + 0.75 * font
     aside = 0.75 * radius + 0.3 * font

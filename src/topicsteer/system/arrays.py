@@ -42,7 +42,7 @@ _FILE = re.compile(_NAME.pattern + r"-[0-9a-f]{12}\.npy")
 _UNFINISHED = re.compile(rf"\.({_FILE.pattern}|{re.escape(_MODEL)})\.[0-9a-f]{{12}}{re.escape(PART)}|\.topicsteer\.tmp")
 # Files that topicsteer may delete.
 _OURS = re.compile(f"{_FILE.pattern}|{_UNFINISHED.pattern}")
-# The lock of a model folder, which its writers hold; see `topicsteer.model.files`.
+# The lock of a model folder, which its writers hold; see `topicsteer.model.model_files`.
 LOCK = ".topicsteer.lock"
 # Held while numpy parses the header of a .npy file; see `load_array`.
 _PARSING = threading.Lock()
@@ -68,7 +68,7 @@ def save(folder: str | os.PathLike[str], meta: Mapping[str, JSON], arrays: Mappi
     ----------
     folder : path
         A new or empty folder, or one that holds a model. Unrelated files next to a model are left alone. Only one
-        process at a time may save to it: `topicsteer.model.files` holds its lock.
+        process at a time may save to it: `topicsteer.model.model_files` holds its lock.
     meta : mapping of str to JSON
         Options, names, lists of text. It must survive JSON unchanged: no tuples, no NaN, only strings as keys.
     arrays : mapping of str to array
@@ -117,13 +117,15 @@ def save(folder: str | os.PathLike[str], meta: Mapping[str, JSON], arrays: Mappi
         _sweep(folder, keep={str(entry["file"]) for entry in entries.values()})
 
 
-def load(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def load(folder: str | os.PathLike[str], *, mapped: int = MAPPED) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Load a saved model, bit for bit; every file is checked.
 
     Parameters
     ----------
     folder : path
         The folder of a saved model.
+    mapped : int
+        Arrays of at least this many bytes are mapped from their file, not read into memory.
 
     Returns
     -------
@@ -150,7 +152,7 @@ def load(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDAr
         raise StorageError(f"{folder} is a file; give the folder of a saved model (unpack a .zip first)")
     if not folder.is_dir():
         raise StorageError(f"there is no folder {folder}; give the folder of a saved model")
-    path, data = folder / _MODEL, _read(folder, _MODEL).tobytes()
+    path, data = folder / _MODEL, _read(folder, _MODEL, mapped).tobytes()
     try:
         document = json.loads(data)
         checksum = _checksum(document) if isinstance(document, dict) else None
@@ -165,7 +167,7 @@ def load(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDAr
         case {"topicsteer": str(), "format": int(), "arrays": dict(entries), "meta": dict(meta)}:
             if document.get("sha256") != checksum:
                 raise StorageError(f"{path} is damaged or was edited: its checksum is wrong; {_AGAIN}")
-            return meta, {name: _get_array(folder, name, entry) for name, entry in entries.items()}
+            return meta, {name: _get_array(folder, name, entry, mapped) for name, entry in entries.items()}
     raise StorageError(f"{path} was not written by topicsteer, or is damaged; give the folder of a model, or {_AGAIN}")
 
 
@@ -247,7 +249,7 @@ def _put_array(folder: Path, name: str, array: NDArray[np.generic]) -> dict[str,
     return {"file": file, "dtype": array.dtype.str, "shape": list(array.shape), "sha256": sha256}
 
 
-def _get_array(folder: Path, name: str, entry: object) -> NDArray[np.generic]:
+def _get_array(folder: Path, name: str, entry: object, mapped: int) -> NDArray[np.generic]:
     """Load the array of an entry, as a view of the file's bytes; large files are mapped into memory."""
     match entry:
         case {"file": str(file), "dtype": str(dtype), "shape": list(shape), "sha256": str(sha256)}:
@@ -259,7 +261,7 @@ def _get_array(folder: Path, name: str, entry: object) -> NDArray[np.generic]:
             f"{folder / _MODEL} names {file!r} as the file of the array {name!r}, which topicsteer never writes; "
             "somebody may have changed it: load only models that you trust"
         )
-    path, data = folder / file, _read(folder, file)
+    path, data = folder / file, _read(folder, file, mapped)
     if hashlib.sha256(data.data).hexdigest() != sha256:
         raise StorageError(f"{path} is damaged: its checksum is wrong; {_AGAIN}")
     try:
@@ -275,7 +277,7 @@ def _get_array(folder: Path, name: str, entry: object) -> NDArray[np.generic]:
         ) from error
 
 
-def _read(folder: Path, name: str) -> NDArray[np.uint8]:
+def _read(folder: Path, name: str, mapped: int) -> NDArray[np.uint8]:
     """Read the bytes of a file; links that lead out of the folder are refused."""
     path = folder / name
     try:
@@ -284,7 +286,7 @@ def _read(folder: Path, name: str) -> NDArray[np.uint8]:
             raise StorageError(f"there is no file {path}; {hint}")
         if path.resolve().parent != folder.resolve():
             raise StorageError(f"{path} is a link to a file outside the folder; put the file itself there")
-        if path.stat().st_size >= MAPPED:
+        if path.stat().st_size >= mapped:
             return np.memmap(path, dtype=np.uint8, mode="c")
         return np.fromfile(path, dtype=np.uint8)
     except OSError as error:
@@ -294,7 +296,7 @@ def _read(folder: Path, name: str) -> NDArray[np.uint8]:
 
 
 def _checksum(document: Mapping[str, JSON]) -> str:
-    """SHA-256 of the content of model.json, whatever its layout."""
+    """Return SHA-256 of the content of model.json, whatever its layout."""
     content = {key: value for key, value in document.items() if key != "sha256"}
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
@@ -310,7 +312,7 @@ def _readable(value: JSON, depth: int = 2, indent: str = "\n") -> str:
 
 @cache
 def _versions() -> dict[str, str]:
-    """Versions of Python and its packages, for people who read model.json."""
+    """Return versions of Python and its packages, for people who read model.json."""
     versions = {"python": platform.python_version()}
     for package in ("numpy", "scipy"):
         with suppress(PackageNotFoundError):

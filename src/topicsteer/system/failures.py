@@ -1,8 +1,10 @@
-"""From exceptions to sentences: the one place for the messages of failures."""
+"""From exceptions to sentences, and warnings at the line of the user's own code."""
 
 import errno
 import linecache
 import sqlite3
+import sys
+import warnings
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -47,7 +49,7 @@ _PACKAGE = str(Path(__file__).parents[1])
 
 
 def failure(error: BaseException) -> Failure:
-    """The failure behind an exception.
+    """Return the failure behind an exception.
 
     Errors that this package raises on purpose have a sentence as their message. All others of Python's own kinds are
     defects, and their names are part of the sentence.
@@ -88,10 +90,36 @@ def failure(error: BaseException) -> Failure:
 
 
 def _deliberate(traceback: TracebackType | None) -> bool:
-    """Whether a ``raise`` statement of this package raised an exception."""
+    """Return whether a ``raise`` statement of this package raised an exception."""
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next
     if traceback is None:
         return False
     file = traceback.tb_frame.f_code.co_filename
     return file.startswith(_PACKAGE) and linecache.getline(file, traceback.tb_lineno).strip().startswith("raise ")
+
+
+# Frames that are skipped: our own, and decorators and context managers between our code and the user's.
+_INNER = frozenset({"topicsteer", "sklearn", "contextlib"})
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line that called this package, however deep the problem was found.
+
+    Parameters
+    ----------
+    message : str
+    category : type of Warning, default=UserWarning
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_user("No document is labelled.")
+    >>> print(caught[0].message)
+    No document is labelled.
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _INNER:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -1,23 +1,122 @@
-"""Atomic writes, work folders and temporary folders.
-
-A sweep removes only files and folders with our name and without a lock. Files of other programs and of running
-processes stay.
-"""
+"""Atomic writes, locks between writers, work folders and temporary folders."""
 
 import errno
+import functools
 import os
 import re
 import shutil
 import tempfile
+import threading
 import time
 import uuid
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import IO, BinaryIO, Self
+from typing import IO, Any, BinaryIO, Self, TypeVar
 
-from topicsteer.system.lock import hold, locked
+from topicsteer.system.failures import warn_user
+
+# Seconds until a waiting writer gives notice.
+NOTICE = 1.0
+# The lock of each object whose methods run one at a time. It is not an attribute, so objects can be copied and pickled.
+_OBJECTS: weakref.WeakKeyDictionary[object, threading.RLock] = weakref.WeakKeyDictionary()
+_NEW = threading.Lock()
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class Busy(OSError):
+    """Another program holds a lock."""
+
+
+@contextmanager
+def locked(file: Path, what: object, *, wait: bool = True, notice: float = NOTICE) -> Iterator[None]:
+    """Hold the lock of a file, which is created and stays; a second call in the same thread holds it too.
+
+    Parameters
+    ----------
+    file : Path
+        The lock file, in a folder that exists.
+    what : object
+        The protected folder or file, for messages.
+    wait : bool, default=True
+        Wait for another writer, with a warning after ``notice`` seconds; otherwise raise `Busy` at once.
+    notice : float, default=1.0
+        Seconds until a waiting writer gives notice.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, locked(Path(folder, ".lock"), folder):
+    ...     os.listdir(folder)
+    ['.lock']
+    """
+    from filelock import FileLock, Timeout
+
+    # One object per file: reentrant in one thread, and exclusive between threads.
+    lock = FileLock(os.path.abspath(file), is_singleton=True)
+    try:
+        lock.acquire(timeout=notice if wait else 0)
+    except NotImplementedError:  # a file system without locks
+        yield
+        return
+    except PermissionError as error:
+        raise PermissionError(
+            f"cannot open the lock {file}: it belongs to another user. Delete it if nobody is writing to {what}."
+        ) from error
+    except Timeout:
+        if not wait:
+            raise Busy(f"{what} is in use by another program: wait for its end, or choose another folder.") from None
+        warn_user(f"Another program is writing to {what}: waiting for its end.")
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def one_at_a_time(method: Method) -> Method:
+    """Let threads run the decorated methods of an object one after another.
+
+    The methods of a namespace share the lock of its model, ``self._model``.
+
+    Examples
+    --------
+    >>> class Counter:
+    ...     value = 0
+    ...     @one_at_a_time
+    ...     def add(self):
+    ...         self.value += 1
+    >>> counter = Counter()
+    >>> counter.add()
+    >>> counter.value
+    1
+    """
+
+    @functools.wraps(method)
+    def run(self: object, *args: Any, **kwargs: Any) -> Any:
+        owner = getattr(self, "_model", self)
+        with _NEW:
+            lock = _OBJECTS.setdefault(owner, threading.RLock())
+        with lock:
+            return method(self, *args, **kwargs)
+
+    return run  # type: ignore[return-value]
+
+
+def hold(descriptor: int) -> bool | None:
+    """Lock an open file until it is closed; False if another process holds it, None where this is not possible."""
+    try:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):  # no such locks on this system, or on this file system
+        return None
+    return True
+
 
 # Ending of the name of an unfinished file.
 PART = ".part"
@@ -248,14 +347,10 @@ def replacing_folder(path: Path) -> Iterator[Path]:
 
 
 def _from_a_stranger(folder: Path) -> bool:
-    """Whether a folder belongs to another user and stands where everybody can create folders, as in /tmp."""
+    """Return whether a folder belongs to another user and stands where everybody can create folders, as in /tmp."""
     if not hasattr(os, "getuid"):
         return False
-    return bool(folder.absolute().parent.stat().st_mode & 0o002) and _owner(folder) not in (os.getuid(), 0)
-
-
-def _owner(path: Path) -> int:
-    return path.lstat().st_uid
+    return bool(folder.absolute().parent.stat().st_mode & 0o002) and folder.lstat().st_uid not in (os.getuid(), 0)
 
 
 def _remove(folder: Path, owner: BinaryIO) -> None:
@@ -282,7 +377,7 @@ def _sweep_once(folder: Path) -> None:
 
 
 def _abandoned(file: Path) -> bool:
-    """Whether a file belongs to this user, is older than a minute, and no process holds its lock."""
+    """Return whether a file belongs to this user, is older than a minute, and no process holds its lock."""
     try:
         found = file.lstat()
         mine = hasattr(os, "getuid") and found.st_uid == os.getuid()

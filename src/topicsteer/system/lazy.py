@@ -13,7 +13,7 @@ class _LazyModule(ModuleType):
 
 
 def lazy_module(name: str) -> Any:
-    """A module that is imported when one of its names is first used; any thread may do so.
+    """Return a module that is imported when one of its names is first used; any thread may do so.
 
     Parameters
     ----------

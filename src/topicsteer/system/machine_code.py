@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def jit(**options: Any) -> Callable[[F], F]:
-    """A decorator like ``numba.njit(cache=True)`` that finds a folder for the machine code, or does without.
+    """Return a decorator like ``numba.njit(cache=True)`` that finds a folder for the machine code, or does without.
 
     Parameters
     ----------
@@ -51,11 +51,11 @@ def jit(**options: Any) -> Callable[[F], F]:
 
 
 def _cached(function: F, options: dict[str, Any]) -> F:
-    """The compiled function; machine code next to the source is copied first if it is kept elsewhere."""
+    """Return the compiled function; machine code next to the source is copied first if it is kept elsewhere."""
     found = njit(cache=True, **options)(function)
     source = Path(function.__code__.co_filename).parent / "__pycache__"
     if found is not function and found.stats.cache_path != str(source):  # the same function if the compiler is off
-        _copy_code(source, Path(found.stats.cache_path))
+        copy_code(source, Path(found.stats.cache_path))
     return found  # type: ignore[no-any-return]
 
 
@@ -76,7 +76,7 @@ def keep(module: object, names: Iterable[str]) -> None:
 
 @cache
 def private_folder() -> Path | None:
-    """A folder for machine code that only this user can write to; None if there is none.
+    """Return a folder for machine code that only this user can write to; None if there is none.
 
     Machine code is loaded and run, so a folder that a stranger may have made is not used.
     """
@@ -91,7 +91,7 @@ def private_folder() -> Path | None:
 
 
 @cache
-def _copy_code(source: Path, target: Path) -> None:
+def copy_code(source: Path, target: Path) -> None:
     """Copy machine code next to the source, once per folder."""
     with suppress(OSError):
         for file in sorted(source.glob("*.nb[ci]")):

@@ -45,21 +45,21 @@ def in_bytes(memory: int | str | None) -> int | None:
 
 
 def total_memory() -> int | None:
-    """Bytes of memory of the machine, or of the container if that is less; None if unknown."""
+    """Return bytes of memory of the machine, or of the container if that is less; None if unknown."""
     with suppress(AttributeError, ValueError, OSError):
         machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        return min([machine, *(limit for limit, _ in _groups())])
+        return min([machine, *(limit for limit, _ in group_limits())])
     return None
 
 
 def available_memory() -> int | None:
-    """Bytes of memory that a fit may use: a share of the free memory, or None if unknown."""
+    """Return bytes of memory that a fit may use: a share of the free memory, or None if unknown."""
     free = total_memory()
     with suppress(OSError, KeyError, ValueError):
         lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
         free = int(lines["MemAvailable"].split()[0]) * 1024
     if free is not None:
-        free = min([free, *(max(limit - used, 0) for limit, used in _groups())])
+        free = min([free, *(max(limit - used, 0) for limit, used in group_limits())])
     return None if free is None else int(MARGIN * free)
 
 
@@ -99,27 +99,27 @@ def release_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _groups() -> Iterator[tuple[int, int]]:
-    """Limit and use of the control groups of this process: its own, and those around it, if they have a limit.
+def group_limits(own_groups: Path = OWN_GROUPS, groups: Path = GROUPS) -> Iterator[tuple[int, int]]:
+    """Yield limit and use of the control groups of this process: its own, and those around it, if they have a limit.
 
     Inside a container its own group is the outermost one that is visible.
     """
     own = {"": "/"}
     with suppress(OSError):
-        for line in OWN_GROUPS.read_text().splitlines():
+        for line in own_groups.read_text().splitlines():
             _, kinds, path = line.split(":", 2)
             own |= {kind: path for kind in kinds.split(",") if kind in LIMITS}
     for kind, path in own.items():
         parts = [part for part in path.split("/") if part and part != ".."]
         for depth in range(len(parts) + 1):
-            folder = GROUPS.joinpath(kind, *parts[:depth])
+            folder = groups.joinpath(kind, *parts[:depth])
             with suppress(OSError, ValueError):
                 limit = int((folder / LIMITS[kind]).read_text())
                 yield limit, max(int((folder / USED[kind]).read_text()) - _droppable(folder, kind), 0)
 
 
 def _droppable(folder: Path, kind: str) -> int:
-    """Bytes of files in memory that need not stay there."""
+    """Return bytes of files in memory that need not stay there."""
     with suppress(OSError, ValueError):
         for line in (folder / "memory.stat").read_text().splitlines():
             name, number = line.split()

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 
 def checked_csr(X: Any, name: str = "X", **options: Any) -> sp.csr_array:
-    """A sparse matrix as a CSR whose indices are in range; other input is converted by scipy.
+    """Return a sparse matrix as a CSR whose indices are in range; other input is converted by scipy.
 
     scipy does not check the arrays that a matrix is made of, and compiled code reads or writes wherever they point.
 

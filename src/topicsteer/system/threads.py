@@ -92,7 +92,7 @@ _NOTED: list[list[int]] = []
 
 
 def interrupted() -> bool:
-    """Whether a Ctrl-C waits for the end of a step: a step that cannot end should stop."""
+    """Return whether a Ctrl-C waits for the end of a step: a step that cannot end should stop."""
     return any(_NOTED)
 
 

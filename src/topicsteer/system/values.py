@@ -14,7 +14,7 @@ ALL = "(all)"
 
 
 def is_missing(value: object, *, cell: bool = True) -> bool:
-    """Whether a value is missing: None, NaN, pandas' NA and NaT, or an empty string.
+    """Return whether a value is missing: None, NaN, pandas' NA and NaT, or an empty string.
 
     A cell of a file is also missing if it holds only spaces. A label in Python is also missing if it is the number -1,
     but a string of spaces is a label.
@@ -54,8 +54,14 @@ def plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def whole(value: object) -> object:
+    """Convert a float without a fraction to an integer, and a numpy scalar to a Python scalar."""
+    value = plain(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def plain_id(value: object) -> str | int:
-    """The id of a document: a string or an integer. 3.0 becomes 3, and other values become text.
+    """Return the id of a document: a string or an integer. 3.0 becomes 3, and other values become text.
 
     Ids are compared as text, so 3 and "3" are the same id.
 
@@ -64,9 +70,7 @@ def plain_id(value: object) -> str | int:
     >>> plain_id(np.float64(3)), plain_id("3"), plain_id(3.5), plain_id(True)
     (3, '3', '3.5', 'True')
     """
-    value = plain(value)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
+    value = whole(value)
     return value if isinstance(value, str | int) and not isinstance(value, bool) else str(value)
 
 
@@ -109,9 +113,7 @@ def label_name(value: object, *, cell: bool = True) -> str | int:
     >>> label_name(np.float64(3), cell=False), label_name(" tea ", cell=False)
     (3, ' tea ')
     """
-    value = plain(value)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
+    value = whole(value)
     if cell and isinstance(value, str | int | float):
         return str(value).strip()
     if not cell and isinstance(value, str | int):

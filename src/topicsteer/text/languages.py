@@ -1,22 +1,157 @@
-"""Stop words by language, recognition of languages, and the word forms of the paper."""
+"""Languages: stop words, recognition, writing systems without spaces, and their segmenters."""
 
 import os
+import re
 import tomllib
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import permutations
 from pathlib import Path
+
+# Text that is split into pairs of characters: kana and Chinese characters, with their compatibility forms and
+# supplementary planes.
+PAIRED = ((0x3040, 0x30FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
+# Text that is searched as a plain string: Thai, Lao, the paired characters, and all from the radicals to the end of
+# Hangul.
+SEARCHED_AS_WRITTEN = ((0x0E00, 0x0EFF), (0x2E80, 0xD7AF), *PAIRED)
+
+
+def without_spaces(text: str) -> bool:
+    """Whether a text has characters of a writing system in which a search for whole words would miss matches.
+
+    Examples
+    --------
+    >>> without_spaces("tea"), without_spaces("お茶")
+    (False, True)
+    """
+    return any(first <= ord(letter) <= last for letter in text for first, last in SEARCHED_AS_WRITTEN)
+
+
+def paired(text: str) -> bool:
+    """Whether all characters of a text belong to a writing system that is split into pairs."""
+    return all(any(first <= ord(letter) <= last for first, last in PAIRED) for letter in text)
+
+
+def join_pairs(terms: Sequence[str], texts: Sequence[str]) -> list[str]:
+    """Terms, with overlapping pairs of characters joined to the words that the texts have.
+
+    Two terms are joined if at least half of the occurrences of the rarer one are part of the whole.
+
+    Examples
+    --------
+    >>> join_pairs(["机器", "学习", "tea", "器学"], ["机器学习"])
+    ['机器学习', 'tea']
+    >>> join_pairs(["中国", "国家"], ["中国的国家"])
+    ['中国', '国家']
+    """
+
+    def many(term: str) -> int:
+        return sum(text.count(term) for text in texts)
+
+    found = list(terms)
+    while True:
+        for a, b in permutations(range(len(found)), 2):
+            whole = found[a] + found[b][1:]
+            overlap = found[a][-1:] == found[b][:1] and paired(whole)
+            if overlap and 2 * many(whole) >= min(many(found[a]), many(found[b])) > 0:
+                found[min(a, b)] = whole
+                del found[max(a, b)]
+                break
+        else:
+            return found
+
+
+# From a run of Chinese or Japanese characters to its words, which together are the run.
+Segment = Callable[[str], list[str]]
+
+# Two or more characters, among them the iteration mark 々.
+_RUN = re.compile("[々" + "".join(f"{chr(first)}-{chr(last)}" for first, last in PAIRED) + "]{2,}")
+
+
+def _jieba() -> Segment:
+    """Chinese words by jieba, without its cache in a folder that other users can write to."""
+    with warnings.catch_warnings(action="ignore"):  # of its own imports
+        import jieba
+
+    tokenizer = jieba.Tokenizer()
+    tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
+    tokenizer.initialized = True
+    return lambda run: list(tokenizer.cut(run))
+
+
+def _fugashi() -> Segment:
+    """Japanese words by fugashi, with the dictionary unidic-lite."""
+    import fugashi
+    import unidic_lite
+
+    tagger = fugashi.Tagger(f'-d "{unidic_lite.DICDIR}"')
+    return lambda run: [word.surface for word in tagger(run)]
+
+
+# Segmenters by name, and the packages that they need.
+SEGMENTERS: dict[str, tuple[Callable[[], Segment], str]] = {
+    "jieba": (_jieba, "jieba"),
+    "fugashi": (_fugashi, "fugashi unidic-lite"),
+}
+
+
+@cache
+def segmenter_of(name: str) -> Segment:
+    """A segmenter by its name.
+
+    Raises
+    ------
+    ValueError
+        If there is no such segmenter.
+    ImportError
+        If its package is not installed.
+    """
+    if name not in SEGMENTERS:
+        raise ValueError(
+            f"there is no segmenter {name!r}: use jieba for Chinese or fugashi for Japanese."
+            " For another tool, put spaces between the words yourself, and set segmented=True."
+        )
+    make, packages = SEGMENTERS[name]
+    try:
+        return make()
+    except ImportError as error:
+        raise ImportError(
+            f"the segmenter {name} is not installed ({error}): pip install {packages}", name=error.name
+        ) from error
+
+
+def pieces(text: str, segment: Segment) -> Iterator[str]:
+    """The text in pieces: words of Chinese and Japanese runs, and all between the runs as it is."""
+    at = 0
+    for run in _RUN.finditer(text):
+        yield from filter(None, (text[at : run.start()], *segment(run[0])))
+        at = run.end()
+    yield text[at:]
+
+
+def spaced(text: str, segment: Segment) -> str:
+    """The text with spaces between the words of its Chinese and Japanese runs.
+
+    Examples
+    --------
+    >>> spaced("tea 緑茶です 3", lambda run: [run[:2], run[2:]])
+    'tea  緑茶 です  3'
+    """
+    return text if text.isascii() else " ".join(pieces(text, segment))
+
 
 # Folder of the word lists.
 _FOLDER = files("topicsteer.text").joinpath("stop_words")
 # Names of languages by code.
-_LANGUAGES: dict[str, str] = tomllib.loads(_FOLDER.joinpath("languages.toml").read_text("utf-8"))
+LANGUAGES: dict[str, str] = tomllib.loads(_FOLDER.joinpath("languages.toml").read_text("utf-8"))
 
 
 @cache
 def _words(code: str) -> frozenset[str]:
     """Stop words of a language; apostrophes split words, so "don't" is listed as don and t."""
-    return frozenset(_FOLDER.joinpath(f"{_LANGUAGES[code]}.txt").read_text("utf-8").split())
+    return frozenset(_FOLDER.joinpath(f"{LANGUAGES[code]}.txt").read_text("utf-8").split())
 
 
 def stop_words(*languages: str) -> frozenset[str]:
@@ -38,12 +173,12 @@ def stop_words(*languages: str) -> frozenset[str]:
     >>> sorted(stop_words("english", "de") & {"the", "und", "topic"})
     ['the', 'und']
     """
-    named = {name: code for code, name in _LANGUAGES.items()}
+    named = {name: code for code, name in LANGUAGES.items()}
     codes = [named.get(language.lower(), language.lower()) for language in languages]
     for code, language in zip(codes, languages, strict=True):
-        if code not in _LANGUAGES:
+        if code not in LANGUAGES:
             raise ValueError(
-                f"no stop words for language {language!r}: expected one of {', '.join(_LANGUAGES)}"
+                f"no stop words for language {language!r}: expected one of {', '.join(LANGUAGES)}"
                 f" or {', '.join(named)}. For other languages, pass a set of words."
             )
     return frozenset().union(*map(_words, codes))
@@ -76,7 +211,7 @@ def detect_languages(counts: Mapping[str, int], *, total: int | None = None, sha
     ['en']
     """
     least = share * (sum(counts.values()) if total is None else total)
-    remaining = {code: _words(code) for code in _LANGUAGES}
+    remaining = {code: _words(code) for code in LANGUAGES}
     found: list[str] = []
     while remaining:
         totals = {code: sum(counts.get(word, 0) for word in words) for code, words in remaining.items()}
@@ -91,7 +226,7 @@ def detect_languages(counts: Mapping[str, int], *, total: int | None = None, sha
 
 def all_stop_words() -> frozenset[str]:
     """The stop words of all languages."""
-    return frozenset().union(*map(_words, _LANGUAGES))
+    return frozenset().union(*map(_words, LANGUAGES))
 
 
 @cache

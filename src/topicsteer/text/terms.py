@@ -1,12 +1,19 @@
 """Convert words to terms: build n-grams, choose terms, and find the chosen terms in texts."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from topicsteer.text import kernels
-from topicsteer.text.tokens import Chunk, Tokens
-from topicsteer.text.word_table import WordTable
+from topicsteer.system.lazy import lazy_module
+from topicsteer.text.tokens import Chunk, Tokens, WordTable
+
+if TYPE_CHECKING:
+    from topicsteer.text import scanner
+else:
+    scanner = lazy_module("topicsteer.text.scanner")
 
 
 class Grams:
@@ -19,18 +26,18 @@ class Grams:
         self._keys = np.full(1 << 10, -1, np.int64)
         self._values = np.empty(1 << 10, np.int32)
 
-    def add(self, left: kernels.Ints, words: kernels.Ints, starts: kernels.Longs) -> kernels.Ints:
+    def add(self, left: scanner.Ints, words: scanner.Ints, starts: scanner.Longs) -> scanner.Ints:
         """Ids of the n-grams that start at each word, -1 if there is none; new n-grams get new ids."""
-        ids, self._keys, self._values, self.size = kernels.join(
+        ids, self._keys, self._values, self.size = scanner.join(
             left, words, starts, self.order, self._keys, self._values, self.size, True
         )
         return ids
 
-    def find(self, left: kernels.Ints, words: kernels.Ints, starts: kernels.Longs) -> kernels.Ints:
+    def find(self, left: scanner.Ints, words: scanner.Ints, starts: scanner.Longs) -> scanner.Ints:
         """Ids of the known n-grams that start at each word; -1 if there is none."""
-        return kernels.join(left, words, starts, self.order, self._keys, self._values, self.size, False)[0]
+        return scanner.join(left, words, starts, self.order, self._keys, self._values, self.size, False)[0]
 
-    def parts(self) -> tuple[kernels.Longs, kernels.Longs]:
+    def parts(self) -> tuple[scanner.Longs, scanner.Longs]:
         """The (n-1)-gram and the last word of each id."""
         used = np.flatnonzero(self._keys >= 0)
         keys = self._keys[used[np.argsort(self._values[used])]]
@@ -39,7 +46,7 @@ class Grams:
 
 def choose(
     tokens: Tokens, ngram_range: tuple[int, int], bounds: tuple[float, float], limit: int | None
-) -> tuple[list[str], kernels.Longs]:
+) -> tuple[list[str], scanner.Longs]:
     """Choose the most frequent of the terms whose number of texts is within the bounds.
 
     Returns the terms, sorted, and the number of texts of each.
@@ -73,7 +80,7 @@ def choose(
         # Ties at the limit stay for now; the sort below resolves them.
         found = found[:, found[3] >= np.partition(found[3], -limit)[-limit]]
 
-    def spell(order: int, ids: kernels.Longs) -> list[str]:
+    def spell(order: int, ids: scanner.Longs) -> list[str]:
         if order == 1:
             return tokens.words.words(ids)
         heads, tails = (part[ids] for part in tables[order].parts())
@@ -96,7 +103,7 @@ class Finder:
         flat, starts = words.find(parts), np.append(0, np.cumsum(lengths))
         self._tables = [Grams(order) for order in range(2, highest + 1)]
         # Column of each id, one array per order; the last entry is for id -1.
-        self._columns: list[kernels.Ints] = []
+        self._columns: list[scanner.Ints] = []
         grams, size = flat, len(words)
         for order in range(1, highest + 1):
             if order > 1:
@@ -108,7 +115,7 @@ class Finder:
             columns[-1] = -1
             self._columns.append(columns)
 
-    def columns(self, chunk: Chunk) -> kernels.Ints:
+    def columns(self, chunk: Chunk) -> scanner.Ints:
         """Columns of the terms that start at each word, one row per order; -1 if there is none."""
         words, starts = chunk
         grams = [words]
@@ -117,11 +124,11 @@ class Finder:
         return np.stack([columns[ids] for columns, ids in zip(self._columns, grams, strict=True)])
 
 
-def count(chunks: Iterable[Chunk], size: int) -> tuple[kernels.Longs, kernels.Longs]:
+def count(chunks: Iterable[Chunk], size: int) -> tuple[scanner.Longs, scanner.Longs]:
     """Number of texts and of occurrences of each id."""
     seen, texts, occurrences = np.full(size, -1), np.zeros(size, np.int64), np.zeros(size, np.int64)
     row = 0
     for ids, starts in chunks:
-        kernels.count(ids, starts, seen, row, texts, occurrences)
+        scanner.count(ids, starts, seen, row, texts, occurrences)
         row += len(starts) - 1
     return texts, occurrences

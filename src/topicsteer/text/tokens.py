@@ -1,6 +1,9 @@
-"""Convert texts to word ids, and list the distinct words."""
+"""Convert texts to word ids; distinct words are bytes in one arena with a hash table."""
+
+from __future__ import annotations
 
 import dataclasses
+import secrets
 import tempfile
 import unicodedata
 import weakref
@@ -9,25 +12,103 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from functools import cache, partial
 from os import PathLike
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from topicsteer.system.lazy import lazy_module
 from topicsteer.system.threads import OrderedMap
-from topicsteer.text import kernels
-from topicsteer.text.scripts import PAIRED
-from topicsteer.text.segmenters import Segment, spaced
-from topicsteer.text.word_table import WordTable
+from topicsteer.text.languages import PAIRED
+from topicsteer.text.words import Splitter
+
+if TYPE_CHECKING:
+    from topicsteer.text import scanner
+else:
+    scanner = lazy_module("topicsteer.text.scanner")
+
+
+# Seeds of the hash, new in every process: words cannot be crafted so that they collide. No result depends on them.
+SEEDS: scanner.Seeds = np.array([secrets.randbits(64) | 1 for _ in range(3)], dtype=np.uint64)
+
+
+class WordTable:
+    """Distinct words, numbered in order of appearance.
+
+    Examples
+    --------
+    >>> table = WordTable.of(["tea", "cup", "tea"])
+    >>> len(table), table.find(["cup", "leaf"]).tolist(), table.words([1, 0])
+    (2, [1, -1], ['cup', 'tea'])
+    """
+
+    def __init__(self) -> None:
+        self._table: scanner.WordArrays = (
+            np.full(1 << 12, -1, np.int32),
+            np.empty(1 << 11, np.uint64),
+            np.zeros((1 << 11) + 1, np.int64),
+            np.empty(1 << 14, np.uint8),
+        )
+        self._size = 0
+
+    @classmethod
+    def of(cls, words: Iterable[str]) -> WordTable:
+        """The table of these words."""
+        table = cls()
+        data, limits = encoded(words)
+        table.add(data, limits[:-1], limits[1:])
+        return table
+
+    def __len__(self) -> int:
+        return self._size
+
+    def add(self, data: scanner.Bytes, begins: scanner.Longs, ends: scanner.Longs) -> scanner.Ints:
+        """Ids of the words ``data[begin:end]``; new words get new ids. ``data`` ends as in `scanner.lower`."""
+        ids, self._table, self._size = scanner.add(data, begins, ends, SEEDS, self._table, self._size)
+        return ids
+
+    def merge(self, other: WordTable) -> scanner.Ints:
+        """Ids of the words of another table; new words get new ids."""
+        limits = other._limits
+        return self.add(other._table[3], limits[:-1], limits[1:])  # an arena has room for two groups at its end
+
+    def find(self, words: Iterable[str]) -> scanner.Ints:
+        """Ids of words; -1 for words that are not in the table."""
+        data, limits = encoded(words)
+        return scanner.find(data, limits, SEEDS, self._table)
+
+    def words(self, ids: Iterable[int] | scanner.Longs | None = None) -> list[str]:
+        """Some words as text; default: all of them."""
+        chosen = np.arange(self._size) if ids is None else np.asarray(ids, dtype=np.int64)
+        return scanner.lines(self._table[3], self._limits, chosen).tobytes().decode().split("\n")[:-1]
+
+    def describe(self) -> tuple[scanner.Ints, scanner.Bytes]:
+        """Number of characters and kind of each word; see `scanner.describe`."""
+        return scanner.describe(self._table[3], self._limits)
+
+    @property
+    def _limits(self) -> scanner.Longs:
+        return self._table[2][: self._size + 1]
+
+
+def encoded(words: Iterable[str]) -> tuple[scanner.Bytes, scanner.Longs]:
+    """Words as bytes in one array, and the limits of each."""
+    encoded = [word.encode("utf-8", "surrogatepass") for word in words]
+    limits = np.cumsum([0, *map(len, encoded)])
+    data = np.zeros((limits[-1] // 8 + 2) * 8, np.uint8)
+    data[: limits[-1]] = np.frombuffer(b"".join(encoded), np.uint8)
+    return data, limits
+
 
 # Word ids of some texts in one array, and the start of each text.
-Chunk = tuple[kernels.Ints, kernels.Longs]
+Chunk = tuple[NDArray[np.int32], NDArray[np.int64]]
 # Stores chunks so that they can be read several times: `list`, or `Spill` for the disk.
 Keep = Callable[[Iterable[Chunk]], Iterable[Chunk]]
 # Called with the number of texts read and their total (None if unknown).
 TextProgress = Callable[[int, int | None], None]
 
 # Characters per task of a thread.
-_CHUNK = 1 << 22
+CHUNK_SIZE = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +166,13 @@ class Spill:
 def read(
     texts: Iterable[str],
     run: OrderedMap,
+    split: Splitter,
     *,
-    digits: bool,
-    pairs: bool,
-    segment: Segment | None = None,
     progress: TextProgress | None = None,
     keep: Keep = list,
+    chunk_size: int = CHUNK_SIZE,
 ) -> Tokens:
-    """Split texts into words; ids follow the order of first appearance. A segmenter divides them first."""
+    """Split texts into words, as ``split`` does with one text; ids follow the order of first appearance."""
     if isinstance(texts, str | bytes | Mapping) or hasattr(texts, "columns"):
         raise TypeError(
             f"expected a list or column of texts, got a {type(texts).__name__}."
@@ -104,7 +184,8 @@ def read(
 
     def chunks() -> Iterator[Chunk]:
         nonlocal done
-        for words, ids, starts in run(partial(_tokens, kinds=_kinds(digits, pairs)), _chunks(texts, segment)):
+        number = partial(_tokens, kinds=_kinds(split.digits, split.pairs))
+        for words, ids, starts in run(number, _chunks(texts, split, chunk_size)):
             yield known.merge(words)[ids], starts
             done += len(starts) - 1
             if progress is not None:
@@ -130,7 +211,7 @@ def only_used(tokens: Tokens, run: OrderedMap) -> Tokens:
     if tokens.used is None:
         return tokens
     kept, starts = np.flatnonzero(tokens.used).astype(np.int32), np.append(0, np.cumsum(tokens.used))
-    chunks = tokens.keep(run(lambda chunk: kernels.replace(*chunk, kept, starts), tokens.chunks))
+    chunks = tokens.keep(run(lambda chunk: scanner.replace(*chunk, kept, starts), tokens.chunks))
     return dataclasses.replace(tokens, chunks=chunks)
 
 
@@ -142,12 +223,12 @@ def replace(tokens: Tokens, rule: Callable[[str], Iterable[str]], run: OrderedMa
         targets.extend(known.setdefault(new, len(known)) for new in rule(word))
         firsts.append(len(targets))
     flat, starts = np.array(targets, np.int32), np.array(firsts, np.int64)
-    chunks = tokens.keep(run(lambda chunk: kernels.replace(*chunk, flat, starts), tokens.chunks))
+    chunks = tokens.keep(run(lambda chunk: scanner.replace(*chunk, flat, starts), tokens.chunks))
     return Tokens(WordTable.of(known), chunks, tokens.n_texts, tokens.keep)
 
 
-def _chunks(texts: Iterable[str], segment: Segment | None) -> Iterator[list[str]]:
-    """Group texts into lists of about `_CHUNK` characters; the size does not change any result."""
+def _chunks(texts: Iterable[str], split: Splitter, chunk_size: int) -> Iterator[list[str]]:
+    """Group texts into lists of about ``chunk_size`` characters; the size does not change any result."""
     chunk: list[str] = []
     size = 0
     for row, text in enumerate(texts):
@@ -156,38 +237,38 @@ def _chunks(texts: Iterable[str], segment: Segment | None) -> Iterator[list[str]
                 f"the text in row {row} is {text!r}, a {type(text).__name__}; expected a string."
                 ' Drop such rows, or put "" where a text is missing.'
             )
-        chunk.append(text if segment is None else spaced(text, segment))
+        chunk.append(split.spaced(text))
         size += len(text)
-        if size >= _CHUNK:
+        if size >= chunk_size:
             yield chunk
             chunk, size = [], 0
     yield chunk
 
 
-def _tokens(texts: list[str], *, kinds: kernels.Bytes) -> tuple[WordTable, kernels.Ints, kernels.Longs]:
+def _tokens(texts: list[str], *, kinds: scanner.Bytes) -> tuple[WordTable, scanner.Ints, scanner.Longs]:
     """Distinct words of some texts, the ids of all words, and the start of each text."""
     encoded = [  # the kernel lower-cases ASCII
         text.encode() if text.isascii() else unicodedata.normalize("NFC", text).lower().encode("utf-8", "surrogatepass")
         for text in texts
     ]
-    data = kernels.lower(np.frombuffer(b"".join(encoded), np.uint8))
-    begins, ends, starts = kernels.split(data, np.cumsum([0, *map(len, encoded)]), kinds)
+    data = scanner.lower(np.frombuffer(b"".join(encoded), np.uint8))
+    begins, ends, starts = scanner.split(data, np.cumsum([0, *map(len, encoded)]), kinds)
     words = WordTable()
     return words, words.add(data, begins, ends), starts
 
 
 @cache
-def _kinds(digits: bool, pairs: bool) -> kernels.Bytes:
+def _kinds(digits: bool, pairs: bool) -> scanner.Bytes:
     """Kind of each code point.
 
     Letters and marks make words, and digits too if ``digits``. With ``pairs``, scripts without spaces are split into
     pairs of characters.
     """
-    kinds = np.full(0x110000, kernels.GAP, np.uint8)
+    kinds = np.full(0x110000, scanner.GAP, np.uint8)
     for code in range(0x40000):  # There are no letters beyond.
         character = chr(code)
         if (character.isalnum() if digits else character.isalpha()) or unicodedata.category(character)[0] == "M":
-            kinds[code] = kernels.WORD
+            kinds[code] = scanner.WORD
     for first, last in PAIRED if pairs else ():
-        kinds[first : last + 1] *= kernels.PAIR
+        kinds[first : last + 1] *= scanner.PAIR
     return kinds

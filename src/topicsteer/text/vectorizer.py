@@ -1,43 +1,46 @@
 """TextVectorizer: convert texts to a TF-IDF matrix."""
 
+from __future__ import annotations
+
 import dataclasses
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from os import PathLike
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
+from topicsteer.system.lazy import lazy_module
 from topicsteer.system.threads import OrderedMap, ordered_map
-from topicsteer.text import kernels
-from topicsteer.text.languages import all_stop_words, detect_languages, paper_words, stop_words
-from topicsteer.text.plain import PRESETS, Rule, Splitter, locate, word_rule
-from topicsteer.text.segmenters import SEGMENTERS, segmenter_of
+from topicsteer.text.languages import SEGMENTERS, all_stop_words, detect_languages, paper_words, stop_words
 from topicsteer.text.terms import Finder, choose, count
-from topicsteer.text.tokens import Chunk, Keep, Spill, TextProgress, Tokens, drop, only_used, read, replace
+from topicsteer.text.tokens import CHUNK_SIZE, Chunk, Keep, Spill, TextProgress, Tokens, drop, only_used, read, replace
+from topicsteer.text.words import PRESETS, Rule, Splitter, few_rows, locate, word_rule
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+    from topicsteer.text import scanner
+else:
+    scanner = lazy_module("topicsteer.text.scanner")
 
 # Some rows of the matrix: their sizes, columns and values.
-RowArrays = tuple[kernels.Longs, kernels.Ints, kernels.Floats]
+RowArrays = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
 
-# Ranges of parameters.
-_COUNT = Interval(Integral, 1, None, closed="left")
-_SHARE = Interval(Real, 0, 1, closed="both")
-_AUTO = StrOptions({"auto"})
+# Texts, and characters in them, that are transformed without the kernels: it takes less time than to load them.
+FEW_TEXTS, FEW_CHARACTERS = 100, 1 << 18
 # Below this number of texts, document frequencies are not a reason to drop a term.
-_FEW_TEXTS = 100
+_TINY = 100
 # The values of "auto" for few texts.
 _IF_FEW = {"min_df": 1, "max_df": 1.0}
 
 
-class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+class TextVectorizer:
     """Turn texts into a TF-IDF matrix with rows of unit length, on all cores.
 
     A word is a run of letters and digits with at least one letter, in lower case; apostrophes, hyphens and underscores
@@ -106,22 +109,14 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
     ['en']
     """
 
+    vocabulary_: dict[str, int]
     idf_: NDArray[np.float64]
     n_texts_: float
-    _parameter_constraints: dict[str, list[object]] = {  # noqa: RUF012
-        "preset": [StrOptions(set(PRESETS))],
-        "max_features": [_COUNT, None, _AUTO],
-        "min_df": [_COUNT, _SHARE, _AUTO],
-        "max_df": [_COUNT, _SHARE, _AUTO],
-        "ngram_range": [tuple],
-        "stop_words": [str, "array-like", set, frozenset, None],
-        "sublinear_tf": ["boolean", _AUTO],
-        "min_length": [_COUNT, _AUTO],
-        "lemmatizer": [callable, None],
-        "segmented": ["boolean"],
-        "segmenter": [StrOptions(set(SEGMENTERS)), None],
-        "threads": [_COUNT, None],
-    }
+    stop_words_: frozenset[str]
+    languages_: list[str]
+
+    # Characters per task of a thread; a subclass can change it. No result depends on it.
+    chunk_size = CHUNK_SIZE
 
     def __init__(
         self,
@@ -151,6 +146,35 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         self.segmented = segmented
         self.segmenter = segmenter
         self.threads = threads
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the arguments by name.
+
+        Parameters
+        ----------
+        deep : ignored
+        """
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set arguments for the next fit.
+
+        Parameters
+        ----------
+        **params
+            Values by name.
+        """
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise ValueError(f"TextVectorizer has no parameter {name!r}; it has {', '.join(known)}.")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = {name: one.default for name, one in inspect.signature(type(self)).parameters.items()}
+        given = (f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name])
+        return f"TextVectorizer({', '.join(given)})"
 
     def fit(self, raw_documents: Iterable[str], y: object = None, *, progress: TextProgress | None = None) -> Self:
         """Choose the terms and their weights.
@@ -249,8 +273,18 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         -------
         csr_matrix of float32, shape (n_texts, n_terms)
         """
-        check_is_fitted(self)
-        with self._start() as run:
+        self._check_fitted()
+        if _are_few(raw_documents):
+            return few_rows(
+                raw_documents,
+                Splitter(self.get_params()),
+                self._rule(),
+                self.vocabulary_,
+                self.idf_,
+                self.ngram_range,
+                sublinear=self._option("sublinear_tf"),
+            )
+        with ordered_map(self.threads) as run:
             tokens = self._read(raw_documents, run, progress)
             return self._whole_matrix(self._apply_rule(tokens, run), run)
 
@@ -285,7 +319,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         >>> list(vectorizer.vocabulary_)
         ['carry', 'fell', 'grain', 'prices', 'ships', 'apples']
         """
-        check_is_fitted(self)
+        self._check_fitted()
         if not self.n_texts_:
             raise ValueError("this vectoriser does not know its number of texts: fit it again.")
         with self._start() as run:
@@ -325,7 +359,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         >>> TextVectorizer().fit(["ships carry grain", "grain prices fell"]).locate("Grain, and more grain.")
         [(0, 5, 2), (16, 21, 2)]
         """
-        check_is_fitted(self)
+        self._check_fitted()
         return locate(text, Splitter(self.get_params()), self._rule(), self.vocabulary_, self.ngram_range[1])
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
@@ -339,7 +373,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         -------
         ndarray of str
         """
-        check_is_fitted(self)
+        self._check_fitted()
         return np.array(list(self.vocabulary_), dtype=object)
 
     def set_output(self, *, transform: str | None = None) -> Self:
@@ -373,7 +407,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         >>> abs(again.transform(["more grain"]) - vectorizer.transform(["more grain"])).max()
         np.float32(0.0)
         """
-        check_is_fitted(self)
+        self._check_fitted()
         parameters = {name: value for name, value in self.get_params().items() if name != "lemmatizer"}
         parameters["ngram_range"] = list(self.ngram_range)
         if not isinstance(self.stop_words, str | None):
@@ -418,14 +452,26 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         return self
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        return tags
+        """Tags for a pipeline of scikit-learn."""
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        texts = InputTags(string=True, two_d_array=False)
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(),
+            input_tags=texts,
+        )
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "vocabulary_"):
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError("this TextVectorizer is not fitted: call fit first.")
 
     def _start(self) -> AbstractContextManager[OrderedMap]:
         """Check the parameters and start the threads."""
-        self._validate_params()
+        _check_parameters(self.get_params())
         if len(self.ngram_range) != 2 or not 1 <= self.ngram_range[0] <= self.ngram_range[1]:
             raise ValueError(f"ngram_range is {self.ngram_range}; expected two numbers such as (1, 2)")
         return ordered_map(self.threads)
@@ -459,13 +505,12 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         value = getattr(self, name)
         if not (isinstance(value, str) and value == "auto"):
             return value
-        return (PRESETS[self.preset] | (_IF_FEW if n_texts < _FEW_TEXTS else {}))[name]
+        return (PRESETS[self.preset] | (_IF_FEW if n_texts < _TINY else {}))[name]
 
     def _read(self, texts: Iterable[str], run: OrderedMap, progress: TextProgress | None, keep: Keep = list) -> Tokens:
         """Split the texts into words; the preset "paper" keeps letters only."""
-        digits, pairs = self.preset != "paper", not (self.segmented or self.segmenter)
-        segment = None if self.segmenter is None else segmenter_of(self.segmenter)
-        return read(texts, run, digits=digits, pairs=pairs, segment=segment, progress=progress, keep=keep)
+        split = Splitter(self.get_params())
+        return read(texts, run, split, progress=progress, keep=keep, chunk_size=self.chunk_size)
 
     def _find_stop_words(self, tokens: Tokens) -> tuple[list[str], frozenset[str]]:
         """Return the recognised languages, if stop words are "auto", and the stop words."""
@@ -498,7 +543,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         """Compute TF-IDF rows of unit length; the sublinear TF is 1 + log count."""
         finder = Finder(self.vocabulary_, tokens.words, self.ngram_range[1])
         sublinear = self._option("sublinear_tf")
-        return run(lambda chunk: kernels.weigh(finder.columns(chunk), chunk[1], self.idf_, sublinear), tokens.chunks)
+        return run(lambda chunk: scanner.weigh(finder.columns(chunk), chunk[1], self.idf_, sublinear), tokens.chunks)
 
     def _blocks(self, tokens: Tokens, size: int) -> Iterator[csr_matrix]:
         """Matrices of about ``size`` bytes each."""
@@ -543,3 +588,36 @@ def _used_up(chunks: list[Chunk]) -> Iterator[Chunk]:
     chunks.reverse()
     while chunks:
         yield chunks.pop()
+
+
+def _are_few(texts: object) -> TypeGuard[list[str]]:
+    """Whether these are a few short texts."""
+    if not isinstance(texts, list) or len(texts) > FEW_TEXTS or not all(isinstance(text, str) for text in texts):
+        return False
+    return sum(map(len, texts)) <= FEW_CHARACTERS
+
+
+def _check_parameters(given: Mapping[str, Any]) -> None:
+    """Raise an error that names a parameter with a wrong value."""
+    from numbers import Real
+
+    from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+
+    count = Interval(Integral, 1, None, closed="left")
+    share = Interval(Real, 0, 1, closed="both")
+    auto = StrOptions({"auto"})
+    constraints = {
+        "preset": [StrOptions(set(PRESETS))],
+        "max_features": [count, None, auto],
+        "min_df": [count, share, auto],
+        "max_df": [count, share, auto],
+        "ngram_range": [tuple],
+        "stop_words": [str, "array-like", set, frozenset, None],
+        "sublinear_tf": ["boolean", auto],
+        "min_length": [count, auto],
+        "lemmatizer": [callable, None],
+        "segmented": ["boolean"],
+        "segmenter": [StrOptions(set(SEGMENTERS)), None],
+        "threads": [count, None],
+    }
+    validate_parameter_constraints(constraints, given, caller_name="TextVectorizer")

@@ -14,7 +14,7 @@ with warnings.catch_warnings(action="ignore"):  # it would rather have another v
     from starlette.testclient import TestClient
 
 from topicsteer.app.web.routes import guarded
-from topicsteer.app.workbench.overlap import due_rows, labellers
+from topicsteer.app.workbench.actions import NewTopic, apply
 from topicsteer.app.workbench.workbench import Workbench
 
 HOME = "http://127.0.0.1:8765"
@@ -25,8 +25,8 @@ def workbench(tmp_path):
     path = tmp_path / "drinks.steer"
     Workbench.make(path, Documents([f"d{k}" for k in range(40)], [f"text {k}" for k in range(40)]))
     workbench = Workbench(path)
-    workbench.session.new_topic("ann", name="tea")
-    workbench.session.change_settings("ann", refit_after=0, overlap=10)
+    apply(workbench.session, "ann", NewTopic(name="tea"))
+    workbench.session.change_settings(refit_after=0, overlap=10)
     yield workbench
     workbench.close()
 
@@ -51,7 +51,7 @@ def test_quotas_are_exact_with_four_people_at_once(workbench, page):
 
     def finished():
         with session.lock:
-            return bool(session.labelled.all()) and not any(due_rows(session, who) for who in people)
+            return bool(session.labelled.all()) and not any(session.due_rows(who) for who in people)
 
     def work(who):
         while not finished():
@@ -63,7 +63,7 @@ def test_quotas_are_exact_with_four_people_at_once(workbench, page):
         list(pool.map(work, people))
     several = set(session.overlap.rows(10))
     assert len(several) == 4
-    assert [len(labellers(session, row)) for row in range(40)] == [2 if row in several else 1 for row in range(40)]
+    assert [len(session.labellers(row)) for row in range(40)] == [2 if row in several else 1 for row in range(40)]
     found = page.get("/api/agreement", params={"who": "ann"}).json()
     assert (found["overlap"], found["overlap_done"], found["differing"]) == (4, 4, 0)
 

@@ -7,8 +7,9 @@ import pytest
 from topicsteer.corpora import Documents
 
 pytest.importorskip("msgspec")
-from topicsteer.app.workbench.errors import Conflict, Invalid, NotFound
+from topicsteer.app.workbench.actions import ChangeTopic, NewTopic, apply
 from topicsteer.app.workbench.project import ProjectError
+from topicsteer.app.workbench.refusals import Conflict, Invalid, NotFound
 from topicsteer.app.workbench.workbench import Workbench
 
 
@@ -61,8 +62,8 @@ def test_coders_survive_a_restart_and_renaming(project, tmp_path):
     workbench = Workbench(project)
     workbench.coders.add(answers(tmp_path, *GPT), "gpt.csv", "gpt")
     key = next(topic.key for topic in workbench.session.live if topic.name == "tea")
-    workbench.session.change_topic("ann", key=key, name="Tee")
-    workbench.session.new_topic("ann", name="milk")
+    apply(workbench.session, "ann", ChangeTopic(key=key, name="Tee"))
+    apply(workbench.session, "ann", NewTopic(name="milk"))
     workbench.close()
     workbench = Workbench(project)
     try:
@@ -112,7 +113,7 @@ def test_without_topics_or_labels(tmp_path):
     try:
         with pytest.raises(Invalid, match="Create the topics first"):
             workbench.coders.add(answers(tmp_path, "d0,tea,"), "gpt.csv", "gpt")
-        workbench.session.new_topic("ann", name="tea")
+        apply(workbench.session, "ann", NewTopic(name="tea"))
         workbench.coders.add(answers(tmp_path, "d0,tea,"), "gpt.csv", "gpt")
         (coder,) = workbench.coders.page().coders
         assert (coder.answered, coder.compared, coder.topics, coder.documents) == (1, 0, [], [])

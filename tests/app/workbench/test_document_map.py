@@ -1,6 +1,7 @@
 """The document map of the workbench without HTTP: one layout per project, in the colours of labels and model."""
 
 import base64
+import sys
 import threading
 import time
 
@@ -8,10 +9,11 @@ import numpy as np
 import pytest
 from problems import make_open_corpus
 
-from topicsteer.analysis import document_map as maps
+from topicsteer.analysis import map_layout as maps
+from topicsteer.app.workbench.actions import DeleteTopic, Label, NewTopic, NoneOfThese, Undo
 from topicsteer.app.workbench.answers import Mapped, MapStatus
-from topicsteer.app.workbench.document_map import STORED, map_points, restored_layout, stored_layout
-from topicsteer.app.workbench.errors import NotFound
+from topicsteer.app.workbench.map_view import STORED, map_points, restored_layout, stored_layout
+from topicsteer.app.workbench.refusals import NotFound
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
 
@@ -83,8 +85,8 @@ def test_the_map_is_made_once_before_any_label_and_kept(path):
 def test_labels_colour_the_map_at_once_and_the_model_after_a_fit(workbench):
     layout = workbench.maps.made = layout_of(80)
     tea, chess = np.flatnonzero(SUBJECTS == "tea"), np.flatnonzero(SUBJECTS == "chess")
-    workbench.act("ann", "new topic", "1", {"name": "tea", "documents": tea[:6].tolist()})
-    workbench.act("ann", "new topic", "2", {"name": "chess", "documents": chess[:6].tolist()})
+    workbench.act("ann", NewTopic(name="tea", documents=tea[:6].tolist(), request="1"))
+    workbench.act("ann", NewTopic(name="chess", documents=chess[:6].tolist(), request="2"))
     points = workbench.document_map().points
     assert [(topic.name, topic.kind) for topic in points.topics] == [
         ("tea", "known"), ("chess", "known"), ("Not fitted yet", "none"),
@@ -105,14 +107,14 @@ def test_labels_colour_the_map_at_once_and_the_model_after_a_fit(workbench):
     assert map_points(workbench.views, layout) == after
     # Two topics are known: a document that lacks one of them may still have the other.
     row, key = int(tea[10]), next(one.key for one in after.topics if one.name == "chess")
-    workbench.act("ann", "label", "3", {"documents": [row], "key": key, "state": "forbidden"})
+    workbench.act("ann", Label(documents=[row], key=key, state="forbidden", request="3"))
     again = workbench.document_map().points
     assert numbers(again.topic, "<u2")[row] == numbers(after.topic, "<u2")[row]
 
 
 def test_the_exported_report_has_the_places_of_the_workbench(workbench):
-    workbench.act("ann", "new topic", "1", {"name": "tea", "documents": [0, 1, 2, 3]})
-    workbench.act("ann", "new topic", "2", {"name": "coffee", "documents": [16, 17, 18, 19]})
+    workbench.act("ann", NewTopic(name="tea", documents=[0, 1, 2, 3], request="1"))
+    workbench.act("ann", NewTopic(name="coffee", documents=[16, 17, 18, 19], request="2"))
     workbench.fit()
     until(lambda: workbench.views.fitted is not None and not workbench.fitter.busy)
     assert 'id="document-map"' not in workbench.exporter.export("report").read_text()
@@ -125,21 +127,21 @@ def test_a_lasso_is_one_action_and_one_undo(workbench):
     workbench.maps.made = layout_of(80)
     before = workbench.document_map().points
     rows = list(range(10, 40))
-    workbench.act("ann", "new topic", "1", {"name": "mine", "documents": rows})
+    workbench.act("ann", NewTopic(name="mine", documents=rows, request="1"))
     assert numbers(workbench.document_map().points.labelled, "u1").nonzero()[0].tolist() == rows
-    workbench.act("ann", "none", "2", {"documents": rows[:5]})
+    workbench.act("ann", NoneOfThese(documents=rows[:5], request="2"))
     points = workbench.document_map().points
     assert numbers(points.topic, "<u2")[rows[:5]].tolist() == [1] * 5  # none of these
     assert numbers(points.labelled, "u1").sum() == 30
-    workbench.act("ann", "undo", "3", {})
-    workbench.act("ann", "undo", "4", {})
+    workbench.act("ann", Undo(request="3"))
+    workbench.act("ann", Undo(request="4"))
     assert workbench.document_map().points == before
 
 
 def test_a_deleted_topic_is_none(workbench):
     workbench.maps.made = layout_of(80)
-    workbench.act("ann", "new topic", "1", {"name": "mine", "documents": [1, 2]})
-    workbench.act("ann", "delete topic", "2", {"key": 1})
+    workbench.act("ann", NewTopic(name="mine", documents=[1, 2], request="1"))
+    workbench.act("ann", DeleteTopic(key=1, request="2"))
     points = workbench.document_map().points
     assert [topic.kind for topic in points.topics] == ["none"]
     assert set(numbers(points.topic, "<u2")) == {0}
@@ -150,15 +152,15 @@ def test_a_sample_has_rows_and_a_note(workbench):
     points = workbench.document_map().points
     assert numbers(points.rows, "<u4").tolist() == [3, 5, 70]
     assert points.sample == "The map shows 3 of 80 documents: all labelled ones, and others at random."
-    workbench.act("ann", "new topic", "1", {"name": "mine", "documents": [5, 6]})
+    workbench.act("ann", NewTopic(name="mine", documents=[5, 6], request="1"))
     assert numbers(workbench.document_map().points.labelled, "u1").tolist() == [0, 1, 0]
 
 
-def test_without_umap_the_map_waits_for_a_fit(workbench, monkeypatch):
-    monkeypatch.setattr(maps, "can_lay_out", lambda: False)
+def test_without_umap_the_map_waits_for_a_fit(workbench):
+    workbench.maps.by_words = False
     assert workbench.document_map().status == MapStatus("missing")
-    workbench.act("ann", "new topic", "1", {"name": "tea", "documents": [0, 1, 2, 3]})
-    workbench.act("ann", "new topic", "2", {"name": "coffee", "documents": [16, 17, 18, 19]})
+    workbench.act("ann", NewTopic(name="tea", documents=[0, 1, 2, 3], request="1"))
+    workbench.act("ann", NewTopic(name="coffee", documents=[16, 17, 18, 19], request="2"))
     workbench.fit()
     until(lambda: workbench.views.fitted is not None and not workbench.fitter.busy)
     page = workbench.document_map()
@@ -166,17 +168,17 @@ def test_without_umap_the_map_waits_for_a_fit(workbench, monkeypatch):
     assert not page.points.by_words
 
 
-def test_a_failed_map_is_reported_and_harms_nothing(workbench, monkeypatch):
-    monkeypatch.setattr(maps, "can_lay_out", lambda: True)
-    monkeypatch.setattr(workbench.maps, "_run", lambda folder: (_ for _ in ()).throw(MemoryError("no memory")))
+def test_a_failed_map_is_reported_and_harms_nothing(workbench):
+    workbench.maps.by_words = True
+    workbench.maps.command = [sys.executable, "-c", """print('{"error": "no memory"}')"""]
     ended = threading.Event()
-    workbench.listeners.append(lambda notice: ended.set())
+    workbench.listeners.append(lambda notice: ended.set() if workbench.maps.status.state == "failed" else None)
     workbench.document_map()
     assert ended.wait(30)
     page = workbench.document_map()
     assert page.points is None
     assert page.status == MapStatus("failed", message="The map could not be made: no memory.")
-    workbench.act("ann", "new topic", "1", {"name": "tea", "documents": [0]})
+    workbench.act("ann", NewTopic(name="tea", documents=[0], request="1"))
     assert workbench.session.counts[1] == 1
 
 

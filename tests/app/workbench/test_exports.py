@@ -8,11 +8,21 @@ from contextlib import suppress
 
 import pytest
 
-from topicsteer.app.workbench.errors import Refused
+from topicsteer.app.workbench.actions import (
+    ChangeTopic,
+    DeleteTopic,
+    Label,
+    NewTopic,
+    NoneOfThese,
+    SplitTopic,
+    Undo,
+    apply,
+)
 from topicsteer.app.workbench.exports import Exporter
+from topicsteer.app.workbench.imports import GivenLabels, import_labels
 from topicsteer.app.workbench.project import Project
+from topicsteer.app.workbench.refusals import Refused, topic_name
 from topicsteer.app.workbench.session import LabelSession
-from topicsteer.app.workbench.text_rules import topic_name
 from topicsteer.app.workbench.views import Views
 from topicsteer.corpora import Documents, attach_labels, read_labels
 from topicsteer.system.values import NO_LABEL
@@ -31,8 +41,8 @@ def session(tmp_path, documents):
     path = tmp_path / "drinks.steer"
     Project.create(path, documents)
     session = LabelSession(Project.open(path))
-    session.new_topic("ann", name="tea")
-    session.new_topic("ann", name="coffee")
+    apply(session, "ann", NewTopic(name="tea"))
+    apply(session, "ann", NewTopic(name="coffee"))
     yield session
     session.project.close()
 
@@ -44,17 +54,17 @@ def exported(session, kind, documents):
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_none_of_the_topics_comes_back(session, documents, kind):
-    session.label("ann", documents=[0], key=1, state="permitted")
-    session.none_of_these("ann", documents=[2])
+    apply(session, "ann", Label(documents=[0], key=1, state="permitted"))
+    apply(session, "ann", NoneOfThese(documents=[2]))
     found = exported(session, kind, documents)
     assert list(map(list, found.labels)) == [["tea"], [], ["(none)"], []]
     assert not any(found.forbidden)
 
     before = dict(session.decisions)
-    session.undo("ann")
-    session.undo("ann")
+    apply(session, "ann", Undo())
+    apply(session, "ann", Undo())
     rows = {row: names for row, names in enumerate(found.labels) if names}
-    session.import_labels("ann", rows, {}, source="labels.csv")
+    import_labels(session, "ann", [GivenLabels(rows, {})], source="labels.csv")
     assert [topic.name for topic in session.live] == ["tea", "coffee"]
     assert session.decisions[2] == before[2]
     assert session.decisions[2].forbidden == {1, 2}
@@ -62,8 +72,8 @@ def test_none_of_the_topics_comes_back(session, documents, kind):
 
 @pytest.mark.parametrize("kind", FORMATS[:2])
 def test_a_topic_that_came_later_is_not_excluded(session, documents, kind):
-    session.none_of_these("ann", documents=[2])
-    session.new_topic("ann", name="cups")
+    apply(session, "ann", NoneOfThese(documents=[2]))
+    apply(session, "ann", NewTopic(name="cups"))
     found = exported(session, kind, documents)
     assert list(map(list, found.labels)) == [[], [], [], []]
     assert sorted(found.forbidden[2]) == ["coffee", "tea"]
@@ -72,17 +82,17 @@ def test_a_topic_that_came_later_is_not_excluded(session, documents, kind):
 
 
 def test_names_with_separators_stand_in_lists_with_none(session, documents):
-    session.change_topic("ann", key=1, name="tea, green")
-    session.label("ann", documents=[0], key=1, state="permitted")
-    session.none_of_these("ann", documents=[2])
+    apply(session, "ann", ChangeTopic(key=1, name="tea, green"))
+    apply(session, "ann", Label(documents=[0], key=1, state="permitted"))
+    apply(session, "ann", NoneOfThese(documents=[2]))
     with open(Exporter(Views(session)).export("labels"), newline="") as file:
         assert [row[1] for row in csv.reader(file)] == ["labels", '["tea, green"]', '["(none)"]']
     assert exported(session, "labels", documents).labels == [["tea, green"], [], ["(none)"], []]
 
 
 def test_people_who_differ_stay_separate(session):
-    session.label("ann", documents=[0], key=1, state="permitted")
-    session.none_of_these("bob", documents=[0])
+    apply(session, "ann", Label(documents=[0], key=1, state="permitted"))
+    apply(session, "bob", NoneOfThese(documents=[0]))
     (task,) = json.loads(Exporter(Views(session)).export("label-studio").read_text())
     choices = [annotation["result"][0]["value"]["choices"] for annotation in task["annotations"]]
     assert dict(zip(task["data"]["labelled_by"], choices, strict=True)) == {"ann": ["tea"], "bob": ["(none)"]}
@@ -97,8 +107,8 @@ def test_exports_of_0_1_0_are_still_read(tmp_path, documents):
 
 
 def test_a_later_import_replaces_an_earlier_one(session):
-    session.import_labels("ann", {0: ["tea"], 1: ["(none)"]}, {}, source="old.csv")
-    session.import_labels("ann", {0: ["(none)"], 1: ["coffee"]}, {}, source="old.csv")
+    import_labels(session, "ann", [GivenLabels({0: ["tea"], 1: ["(none)"]}, {})], source="old.csv")
+    import_labels(session, "ann", [GivenLabels({0: ["(none)"], 1: ["coffee"]}, {})], source="old.csv")
     assert session.decisions[0].forbidden == {1, 2}
     assert session.decisions[0].permitted == frozenset()
     assert session.labels_of(1) == {"file: old.csv": {2: "permitted"}}
@@ -106,9 +116,9 @@ def test_a_later_import_replaces_an_earlier_one(session):
 
 def test_no_topic_has_the_name_of_none(session):
     for change in (
-        lambda: session.new_topic("ann", name=" (none) "),
-        lambda: session.change_topic("ann", key=1, name="(none)"),
-        lambda: session.split_topic("ann", key=1, name="(none)", documents=[0]),
+        lambda: apply(session, "ann", NewTopic(name=" (none) ")),
+        lambda: apply(session, "ann", ChangeTopic(key=1, name="(none)")),
+        lambda: apply(session, "ann", SplitTopic(key=1, name="(none)", documents=[0])),
     ):
         with pytest.raises(Refused, match=r"A topic cannot have the name '\(none\)'"):
             change()
@@ -157,7 +167,7 @@ def odd_session(tmp_path_factory):
     session = LabelSession(Project.open(path))
     labels = {row: [name, *ODD[row + 1 : row + 1 + row % 3]] for row, name in enumerate(ODD)}
     forbidden = {row: [ODD[row - 1]] for row in range(0, 2_000, 5)}
-    session.import_labels("ann", labels, forbidden, source="odd")
+    import_labels(session, "ann", [GivenLabels(labels, forbidden)], source="odd")
     yield session
     session.project.close()
 
@@ -193,11 +203,13 @@ def test_2000_odd_names_come_back_from_prodigy(odd_session, tmp_path):
 
 
 @pytest.mark.slow
-def test_each_odd_name_comes_back_alone_in_a_table(session, documents, monkeypatch):
+def test_each_odd_name_comes_back_alone_in_a_table(session, documents):
     """Without neighbours, a table is in the plain notation where that is possible."""
     exporter, plain = Exporter(Views(session)), 0
+    apply(session, "ann", DeleteTopic(key=2))
+    apply(session, "ann", Label(documents=[0], key=1, state="permitted"))
     for name in ODD:
-        monkeypatch.setattr(exporter, "_labelled", lambda name=name: [(0, "a", "", [name], [])])
+        apply(session, "ann", ChangeTopic(key=1, name=name))
         path = exporter.export("labels")
         plain += "[" not in path.read_text()
         assert attach_labels(documents, read_labels(path)).labels[0] == [name]

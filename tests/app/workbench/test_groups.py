@@ -11,8 +11,9 @@ pytest.importorskip("msgspec", reason="the workbench needs the extra app")
 from problems import planted_texts
 
 from topicsteer import TopicModel
+from topicsteer.app.workbench.actions import ChangeTopic, DeleteTopic, Label, NewTopic, Undo, apply
 from topicsteer.app.workbench.event_log import RANDOM
-from topicsteer.app.workbench.groups import group_table, stored_shares
+from topicsteer.app.workbench.progress_view import group_table, stored_shares
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
@@ -44,11 +45,11 @@ def workbench(tmp_path_factory):
     Workbench.make(path, Documents([f"d{k}" for k in range(120)], texts, columns=columns))
     bench = Workbench(path)
     for k, name in enumerate(("tea", "coffee")):
-        bench.session.new_topic("ann", name=name)
+        apply(bench.session, "ann", NewTopic(name=name))
         rows = list(range(60 * k, 60 * k + 15))
         bench.session.origins.served |= dict.fromkeys(rows, RANDOM)  # as the queue of random documents does
-        bench.session.label("ann", documents=rows, key=k + 1, state="permitted")
-    bench.session.change_settings("ann", free_topics=0)
+        apply(bench.session, "ann", Label(documents=rows, key=k + 1, state="permitted"))
+    bench.session.change_settings(free_topics=0)
     yield bench
     bench.close()
 
@@ -62,7 +63,7 @@ def test_shares_have_intervals_after_a_fit(workbench):
     assert workbench.fit()
     until(lambda: workbench.views.fitted is not None)
     plain = group_table(workbench.views, "region")
-    until(lambda: "shares" in workbench.views.fitted.meta)
+    until(lambda: workbench.views.fitted.record.shares)
     until(lambda: workbench.status.state == "idle")
     assert "shares" in {notice.status.stage for notice in notices if notice.kind == "fit"}
     found = group_table(workbench.views, "region")
@@ -84,10 +85,10 @@ def test_shares_have_intervals_after_a_fit(workbench):
 
 @pytest.mark.slow
 def test_they_equal_the_shares_of_the_model(workbench):
-    until(lambda: workbench.views.fitted and "shares" in workbench.views.fitted.meta)
+    until(lambda: workbench.views.fitted and workbench.views.fitted.record.shares)
     documents = read_documents(workbench.project.path)
     model = TopicModel.load(workbench.views.fitted.folder).attach(documents)
-    expected = model.prevalence(workbench.project.groups["region"])
+    expected = model.findings.prevalence(workbench.project.groups["region"])
     found = {topic.key: topic for topic in group_table(workbench.views, "region").topics}
     for k, key in enumerate(workbench.views.fitted.keys):
         for values, name in ((found[key].shares, "share"), (found[key].low, "low"), (found[key].high, "high")):
@@ -97,23 +98,23 @@ def test_they_equal_the_shares_of_the_model(workbench):
 
 @pytest.mark.slow
 def test_they_are_stored_and_follow_renamed_and_deleted_topics(workbench):
-    until(lambda: workbench.views.fitted and "shares" in workbench.views.fitted.meta)
-    *_, (_, _, meta) = workbench.project.models.finished()
-    assert set(meta["shares"]) == {"region", "date"}
-    assert np.array(meta["shares"]["region"]["share"]).shape == (3, len(meta["shares"]["region"]["keys"]))
-    workbench.session.change_topic("ann", key=1, name="Tea!")
+    until(lambda: workbench.views.fitted and workbench.views.fitted.record.shares)
+    *_, (_, _, record) = workbench.project.models.finished()
+    assert set(record.shares) == {"region", "date"}
+    assert np.array(record.shares["region"].share).shape == (3, len(record.shares["region"].keys))
+    apply(workbench.session, "ann", ChangeTopic(key=1, name="Tea!"))
     found = group_table(workbench.views, "region")
     assert {topic.name for topic in found.topics} >= {"Tea!", "coffee"}
     assert {chart.title for chart in found.bars} >= {"Tea!", "coffee"}
-    workbench.session.delete_topic("ann", key=1)
+    apply(workbench.session, "ann", DeleteTopic(key=1))
     assert 1 not in {topic.key for topic in group_table(workbench.views, "region").topics}
-    workbench.session.undo("ann")
-    workbench.session.undo("ann")
+    apply(workbench.session, "ann", Undo())
+    apply(workbench.session, "ann", Undo())
 
 
 @pytest.mark.slow
 def test_reports_have_the_shares(workbench):
-    until(lambda: workbench.views.fitted and "shares" in workbench.views.fitted.meta)
+    until(lambda: workbench.views.fitted and workbench.views.fitted.record.shares)
     page = workbench.exporter.export("report").read_text()
     assert 'id="shares-1-table"' in page
     assert "&lt;b onclick=alert(1)&gt;north&lt;/b&gt; ⟦U+202E⟧" in page

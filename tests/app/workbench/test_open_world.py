@@ -10,12 +10,12 @@ pytest.importorskip("msgspec")
 from problems import planted_texts
 
 from topicsteer import TopicModel
-from topicsteer.app.workbench.errors import Conflict, Invalid, NotFound
-from topicsteer.app.workbench.groups import group_table
-from topicsteer.app.workbench.project import Project
-from topicsteer.app.workbench.selection import Selection
+from topicsteer.app.workbench.actions import Label, NewTopic, NoneOfThese, apply
+from topicsteer.app.workbench.progress_view import group_table
+from topicsteer.app.workbench.project import Project, ProjectSettings
+from topicsteer.app.workbench.refusals import Conflict, Invalid, NotFound
 from topicsteer.app.workbench.session import LabelSession
-from topicsteer.app.workbench.settings import ProjectSettings
+from topicsteer.app.workbench.views import Selection
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
 from topicsteer.metrics import average_precision
@@ -61,10 +61,10 @@ def source(tmp_path_factory):
     Workbench.make(path, documents())
     workbench = Workbench(path)
     for k in range(KNOWN):
-        workbench.session.new_topic("ann", name=f"t{k}")
+        apply(workbench.session, "ann", NewTopic(name=f"t{k}"))
         rows = [int(row) for row in np.flatnonzero(k == TOPIC)[:10]]
-        workbench.session.label("ann", documents=rows, key=k + 1, state="permitted")
-    workbench.session.change_settings("ann", free_topics=3, refit_after=0)
+        apply(workbench.session, "ann", Label(documents=rows, key=k + 1, state="permitted"))
+    workbench.session.change_settings(free_topics=3, refit_after=0)
     fit(workbench)
     workbench.close()
     return path
@@ -97,9 +97,9 @@ def free_of(workbench, topic):
 
 def test_documents_with_none_of_the_topics_are_counted_and_listed(shown):
     lists, fitted = shown.views.topics(), shown.views.fitted
-    assert 0.8 < fitted.meta["judged"]["micro"] <= 1  # hidden labels are found again
+    assert 0.8 < fitted.record.judged.micro <= 1  # hidden labels are found again
     assert lists.none.share == pytest.approx(0.5, abs=0.08)
-    assert lists.none.share == pytest.approx(fitted.model.result_.none_share, abs=1e-4)
+    assert lists.none.share == pytest.approx(fitted.model.state_.topics.none_share, abs=1e-4)
     outside = shown.views.rows(Selection("ann", key="none"))
     assert len(outside) == lists.none.documents
     assert (TOPIC[outside] >= KNOWN).mean() > 0.9
@@ -123,7 +123,7 @@ def test_a_document_shows_the_probability_of_none(shown):
     labelled = shown.views.document(0, "ann")
     assert (labelled.none, labelled.outside) == (0, False)
     # What a document has is the decision of the model itself.
-    names = shown.views.fitted.model.decide(np.asarray(fitted.model.state_.memberships))
+    names = fitted.judged.decisions(fitted.result.names)
     assert [bool(some) for some in names] == fitted.has.any(axis=1).tolist()
 
 
@@ -132,7 +132,7 @@ def test_groups_of_documents_show_the_same_shares(shown):
     topics = {topic.key: topic for topic in table.topics}
     assert set(topics) == {1, 2, 3, "none", *(f"free-{k}" for k in range(fitted.n_free))}
     first = np.array(GROUPS) == table.groups[0]
-    assert table.estimated == ("shares" in fitted.meta)
+    assert table.estimated == bool(fitted.record.shares)
     if not table.estimated:
         assert topics[1].shares[0] == pytest.approx(fitted.memberships[first, 0].mean(), abs=1e-4)
         assert topics["none"].shares[0] == pytest.approx(fitted.none[first].mean(), abs=1e-4)
@@ -174,11 +174,11 @@ def test_a_free_topic_becomes_known_and_no_document_is_labelled(workbench):
         proposed.append(found.row)
     assert (TOPIC[proposed] == planted).all()
     assert "One of the strongest" in workbench.queue.next("ann", "topic", key=key, seen=proposed).why
-    workbench.act("ann", "label", None, {"documents": proposed, "key": key, "state": "permitted"})
+    workbench.act("ann", Label(documents=proposed, key=key, state="permitted"))
     fit(workbench)
     column = workbench.views.fitted.has[:, workbench.views.fitted.column[key]]
     assert (column == (planted == TOPIC)).mean() > 0.95
-    assert not workbench.views.fitted.meta["proposed"]
+    assert not workbench.views.fitted.record.proposed
 
 
 def test_proposals_survive_a_fit_without_labels_and_a_restart(workbench):
@@ -217,8 +217,8 @@ def test_free_topics_are_joined_split_and_counted_without_a_fit(workbench):
     assert workbench.views.fitted.n_free == 2
     assert workbench.session.settings.free_topics == 2
     np.testing.assert_allclose(workbench.views.fitted.memberships, known, atol=1e-6)
-    assert workbench.views.fitted.meta["edited"]
-    assert "judged" not in workbench.views.fitted.meta  # the learning curve has one point per fit
+    assert workbench.views.fitted.record.edited
+    assert workbench.views.fitted.record.judged is None  # the learning curve has one point per fit
     with pytest.raises(Invalid, match="another topic"):
         workbench.merge_free("free-0", "free-0")
     with pytest.raises(NotFound, match="no longer exists"):
@@ -237,8 +237,8 @@ def test_during_a_fit_a_free_topic_is_adopted_but_not_edited(workbench):
 
 def test_the_world_is_a_setting_of_the_project(workbench):
     with pytest.raises(Invalid, match="'world' is"):
-        workbench.session.change_settings("ann", world="round")
-    workbench.session.change_settings("ann", world="closed")
+        workbench.session.change_settings(world="round")
+    workbench.session.change_settings(world="closed")
     fit(workbench)
     assert workbench.views.topics().none is None
     assert workbench.views.fitted.model.belief == "Every document has one of your 3 topics, as declared."
@@ -256,17 +256,17 @@ def test_the_world_is_a_setting_of_the_project(workbench):
 def test_a_fit_from_scratch_gives_the_same_topics(workbench):
     fit(workbench)
     refit = workbench.views.fitted
-    assert refit.meta["warm"]
+    assert refit.record.warm
     fit(workbench, scratch=True)
     scratch = workbench.views.fitted
-    assert not scratch.meta["warm"]
+    assert not scratch.record.warm
     np.testing.assert_array_equal(scratch.model.state_.memberships, refit.model.state_.memberships)
     np.testing.assert_array_equal(scratch.result.H, refit.result.H)
 
 
 def test_marked_documents_are_shown_as_none_of_these(workbench):
     rows = [int(row) for row in np.flatnonzero(TOPIC == 5)[:3]]
-    workbench.act("ann", "none", None, {"documents": rows})
+    workbench.act("ann", NoneOfThese(documents=rows))
     fit(workbench)
     assert workbench.views.fitted.none[rows].tolist() == [1, 1, 1]
     assert workbench.views.document(rows[0], "ann").outside
@@ -282,8 +282,8 @@ def test_topics_that_are_made_one_after_the_other_are_all_found(tmp_path, world)
     session = LabelSession(Project.open(tmp_path / "order.steer"))
     rows = [[int(row) for row in np.flatnonzero(k == TOPIC)[:3]] for k in range(ALL)]
     for k in range(ALL):
-        session.new_topic("ann", name=f"t{k}")
-        session.label("ann", documents=rows[k], key=k + 1, state="permitted")
+        apply(session, "ann", NewTopic(name=f"t{k}"))
+        apply(session, "ann", Label(documents=rows[k], key=k + 1, state="permitted"))
     training = session.training()
     session.project.close()
     assert not training.complete
@@ -294,8 +294,8 @@ def test_topics_that_are_made_one_after_the_other_are_all_found(tmp_path, world)
         names = [f"t{k}" for k in range(ALL)]
         model = TopicModel(ProjectSettings().free_topics, world=world, topics=names, complete=complete)
         model.fit(Documents(own.ids, own.texts, given, forbidden=lacks))
-        hidden = ~model.supervision_.labelled
-        return average_precision(np.eye(ALL)[TOPIC[hidden]], model.memberships_[hidden])
+        hidden = ~model.state_.supervision.labelled
+        return average_precision(np.eye(ALL)[TOPIC[hidden]], model.state_.known_memberships[hidden])
 
     natural, complete = scores(training.forbidden, training.complete), scores({}, complete=True)
     assert natural.topics.min() > 0.85

@@ -7,6 +7,7 @@ from contextlib import closing
 
 import pytest
 
+from topicsteer.app.workbench.actions import Label, NewTopic, NoneOfThese, Redo, Skip, Undo, apply
 from topicsteer.app.workbench.event_log import ORIGIN
 from topicsteer.app.workbench.project import Project, ProjectError
 from topicsteer.app.workbench.session import LabelSession
@@ -24,7 +25,7 @@ def path(tmp_path):
 @pytest.fixture
 def bench(path):
     bench = Workbench(path)
-    bench.session.new_topic("ann", name="tea")
+    apply(bench.session, "ann", NewTopic(name="tea"))
     yield bench
     bench.close()
 
@@ -32,11 +33,11 @@ def bench(path):
 def test_random_documents_and_own_choices(bench, path):
     session = bench.session
     row = bench.queue.next("ann", "random").row
-    session.label("ann", documents=[row], key=1, state="permitted")
+    apply(session, "ann", Label(documents=[row], key=1, state="permitted"))
     found = bench.queue.next("ann", "search", query="coffee").row
-    session.label("ann", documents=[found], key=1, state="forbidden")
+    apply(session, "ann", Label(documents=[found], key=1, state="forbidden"))
     other = next(i for i in range(8) if i not in (row, found))
-    session.none_of_these("ben", documents=[other])  # from the list of documents
+    apply(session, "ben", NoneOfThese(documents=[other]))  # from the list of documents
     assert session.chosen() == {row: "random", found: "suggested 2", other: "suggested 2"}
     before = session.chosen()
     bench.close()
@@ -47,51 +48,51 @@ def test_random_documents_and_own_choices(bench, path):
 
 def test_a_skipped_document_is_no_draw_if_somebody_labels_it_later(bench):
     session, row = bench.session, bench.queue.next("ann", "random").row
-    session.skip("ann", documents=[row])
-    session.label("ann", documents=[row], key=1, state="permitted")
+    apply(session, "ann", Skip(documents=[row]))
+    apply(session, "ann", Label(documents=[row], key=1, state="permitted"))
     assert session.chosen() == {row: "suggested"}
 
 
 def test_a_second_label_does_not_change_the_choice(bench):
     session, row = bench.session, bench.queue.next("ann", "random").row
-    session.label("ann", documents=[row], key=1, state="permitted")
+    apply(session, "ann", Label(documents=[row], key=1, state="permitted"))
     bench.queue.next("ben", "search", query="tea")
     session.origins.served[row] = "suggested"
-    session.label("ben", documents=[row], key=1, state="permitted")
+    apply(session, "ben", Label(documents=[row], key=1, state="permitted"))
     assert session.chosen() == {row: "random"}
     assert sum(event.key == ORIGIN for _, event in session.project.log.events()) == 1
 
 
 def test_the_choice_is_undone_with_the_label(bench):
     session, row = bench.session, bench.queue.next("ann", "random").row
-    session.label("ann", documents=[row], key=1, state="permitted")
-    session.undo("ann")
+    apply(session, "ann", Label(documents=[row], key=1, state="permitted"))
+    apply(session, "ann", Undo())
     assert session.chosen() == {}
-    session.redo("ann")
+    apply(session, "ann", Redo())
     assert session.chosen() == {row: "random"}
 
 
 def test_a_topic_made_from_a_random_document_keeps_the_choice(bench):
     """The first document of each topic is part of the random sample."""
     session, row = bench.session, bench.queue.next("ann", "random").row
-    session.new_topic("ann", name="coffee", documents=[row])
+    apply(session, "ann", NewTopic(name="coffee", documents=[row]))
     other = next(i for i in range(8) if i != row)
-    session.new_topic("ann", name="milk", documents=[other])
+    apply(session, "ann", NewTopic(name="milk", documents=[other]))
     assert session.chosen() == {row: "random", other: "suggested 2"}
-    session.undo("ann")
-    session.undo("ann")
+    apply(session, "ann", Undo())
+    apply(session, "ann", Undo())
     assert session.chosen() == {}
 
 
 def test_before_the_first_fit_suggestions_are_random(bench):
     row = bench.queue.next("ann", "suggested").row
-    bench.session.label("ann", documents=[row], key=1, state="permitted")
+    apply(bench.session, "ann", Label(documents=[row], key=1, state="permitted"))
     assert bench.session.chosen() == {row: "random"}
 
 
 def test_exports_have_the_choice(bench):
     row = bench.queue.next("ann", "random").row
-    bench.session.label("ann", documents=[row], key=1, state="permitted")
+    apply(bench.session, "ann", Label(documents=[row], key=1, state="permitted"))
     table = list(csv.DictReader(bench.exporter.export("labels").read_text().splitlines()))
     assert [(line["id"], line["chosen"]) for line in table] == [(f"d{row}", "random")]
     assert json.loads(bench.exporter.export("jsonl").read_text())["chosen"] == "random"
@@ -103,14 +104,14 @@ def test_the_choice_reaches_the_model(bench, monkeypatch):
     orders = []
     monkeypatch.setattr(bench.fitter, "start", lambda order: orders.append(order) or True)
     row = bench.queue.next("ann", "random").row
-    bench.session.label("ann", documents=[row], key=1, state="permitted")
+    apply(bench.session, "ann", Label(documents=[row], key=1, state="permitted"))
     bench.fit()
     assert orders[0].chosen == {row: "random"}
 
 
 def test_a_forged_choice_is_refused(bench, path):
     row = bench.queue.next("ann", "random").row
-    bench.session.label("ann", documents=[row], key=1, state="permitted")
+    apply(bench.session, "ann", Label(documents=[row], key=1, state="permitted"))
     bench.close()
     with closing(sqlite3.connect(path)) as connection, connection:
         values = (1, "ann", row, ORIGIN, "magic", "cleared")

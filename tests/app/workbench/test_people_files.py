@@ -7,8 +7,8 @@ import pytest
 from topicsteer.corpora import Documents, read_labels
 
 pytest.importorskip("msgspec")
-from topicsteer.app.workbench import team
-from topicsteer.app.workbench.errors import Invalid
+from topicsteer.app.workbench.actions import Answer, Label, NewTopic, NoneOfThese, Settle, Undo, apply
+from topicsteer.app.workbench.refusals import Invalid
 from topicsteer.app.workbench.workbench import Workbench
 
 PEOPLE = ("ann", "bob; the second", "=cid")
@@ -22,7 +22,7 @@ def make(tmp_path):
         path = tmp_path / f"{name}.steer"
         Workbench.make(path, Documents([f"d{i}" for i in range(8)], [f"text {i}" for i in range(8)]))
         opened.append(Workbench(path))
-        opened[-1].session.change_settings("ann", refit_after=0)
+        opened[-1].session.change_settings(refit_after=0)
         return opened[-1]
 
     yield make
@@ -36,13 +36,13 @@ def first(make):
     workbench = make("first")
     session = workbench.session
     for name in ("tea", "coffee"):
-        session.new_topic("ann", name=name)
+        apply(session, "ann", NewTopic(name=name))
     for row, who in enumerate(PEOPLE):
-        session.label(who, documents=[row], key=1 + row % 2, state="permitted")
-    session.label("ann", documents=[1, 3], key=2, state="permitted")
-    session.label("=cid", documents=[3], key=1, state="permitted")
-    session.answer("ann", document=4, key=1, state="permitted")
-    session.none_of_these("=cid", documents=[5])
+        apply(session, who, Label(documents=[row], key=1 + row % 2, state="permitted"))
+    apply(session, "ann", Label(documents=[1, 3], key=2, state="permitted"))
+    apply(session, "=cid", Label(documents=[3], key=1, state="permitted"))
+    apply(session, "ann", Answer(document=4, key=1, state="permitted"))
+    apply(session, "=cid", NoneOfThese(documents=[5]))
     return workbench
 
 
@@ -57,7 +57,7 @@ def people(workbench):
 
 
 def test_a_table_by_person_brings_every_vote_back(first, make):
-    team.settle(first.session, "ann", document=3, key=2, state="permitted")
+    apply(first.session, "ann", Settle(document=3, key=2, state="permitted"))
     file = first.exporter.export("labels-by-person")
     second = make("second")
     message = second.import_labels("eve", file, file.name)
@@ -65,7 +65,7 @@ def test_a_table_by_person_brings_every_vote_back(first, make):
     assert people(second) == people(first)
     assert {row: d for row, d in second.session.decisions.items() if any(d)}.keys() == {0, 1, 2, 3, 4, 5}
     assert second.session.undo_state("eve").undo
-    second.session.undo("eve")
+    apply(second.session, "eve", Undo())
     assert people(second) == {}
 
 
@@ -88,7 +88,7 @@ def test_every_format_names_the_people(first, make, kind):
 def test_labels_given_here_are_never_overwritten(first, make):
     file = first.exporter.export("labels-by-person")
     second = make("second")
-    second.session.new_topic("ann", name="coffee", documents=[0])
+    apply(second.session, "ann", NewTopic(name="coffee", documents=[0]))
     second.import_labels("eve", file, file.name)
     assert people(second)[0, "ann"]["coffee"]
     assert "tea" not in people(second)[0, "ann"]

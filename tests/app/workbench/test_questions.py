@@ -5,10 +5,24 @@ import json
 import numpy as np
 import pytest
 
+from topicsteer.app.workbench.actions import (
+    Answer,
+    ChangeTopic,
+    Label,
+    MergeTopics,
+    NewTopic,
+    NoneOfThese,
+    Redo,
+    Skip,
+    SplitTopic,
+    Undo,
+    apply,
+)
 from topicsteer.app.workbench.current_model import CurrentModel
-from topicsteer.app.workbench.errors import Refused
+from topicsteer.app.workbench.label_queue import Queue
+from topicsteer.app.workbench.model_record import ModelRecord
 from topicsteer.app.workbench.project import Project
-from topicsteer.app.workbench.queue import Queue
+from topicsteer.app.workbench.refusals import Refused
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.views import Views
 from topicsteer.app.workbench.workbench import Workbench
@@ -36,8 +50,8 @@ def path(tmp_path):
 def session(path):
     session = LabelSession(Project.open(path))
     for name in WORDS:
-        session.new_topic("ann", name=name)
-        session.change_topic("ann", key=len(session.live), keywords=WORDS[name].split()[:2])
+        apply(session, "ann", NewTopic(name=name))
+        apply(session, "ann", ChangeTopic(key=len(session.live), keywords=WORDS[name].split()[:2]))
     yield session
     session.project.close()
 
@@ -50,7 +64,7 @@ def queue(session, tmp_path):
     keywords = {topic.name: topic.keywords for topic in session.live}
     model = TopicModel(topics=list(WORDS), keywords=keywords, free_topics=0).fit(texts)
     model.save(tmp_path / "model")
-    views.fitted = CurrentModel(tmp_path / "model", {"keys": [1, 2, 3], "seq": 0})
+    views.fitted = CurrentModel(tmp_path / "model", ModelRecord([1, 2, 3]))
     return Queue(views)
 
 
@@ -60,55 +74,54 @@ def facts(session):
 
 def test_an_answer_is_a_single_fact(session):
     assert session.settings.complete
-    session.answer("ann", document=0, key=1, state="permitted")
-    session.answer("ann", document=25, key=1, state="forbidden")
+    apply(session, "ann", Answer(document=0, key=1, state="permitted"))
+    apply(session, "ann", Answer(document=25, key=1, state="forbidden"))
     assert facts(session) == {0: ([1], []), 25: ([], [1])}
     training = session.training()
     assert (training.labels, training.forbidden, training.complete) == ({0: ["tea"]}, {25: ["tea"]}, False)
-    session.label("ann", documents=[1], key=1, state="permitted")  # a label still excludes the other topics
+    apply(session, "ann", Label(documents=[1], key=1, state="permitted"))  # a label still excludes the other topics
     assert facts(session)[1] == ([1], [2, 3])
-    session.answer("ann", document=1, key=1, state="permitted")  # and an answer does not open them again
+    apply(session, "ann", Answer(document=1, key=1, state="permitted"))  # and an answer does not open them again
     assert facts(session)[1] == ([1], [2, 3])
     states = [event.state for _, event in session.project.log.events() if event.document == 0 and event.key > 0]
     assert states == ["confirmed"]
 
 
 def test_answers_are_undone_and_survive_a_restart(session, path):
-    session.answer("ann", document=0, key=1, state="permitted")
-    session.answer("ann", document=0, key=1, state="forbidden")
+    apply(session, "ann", Answer(document=0, key=1, state="permitted"))
+    apply(session, "ann", Answer(document=0, key=1, state="forbidden"))
     assert facts(session) == {0: ([], [1])}
-    session.undo("ann")
+    apply(session, "ann", Undo())
     session.project.close()
     session = LabelSession(Project.open(path))
     assert facts(session) == {0: ([1], [])}
-    session.undo("ann")
+    apply(session, "ann", Undo())
     assert facts(session) == {}
-    session.redo("ann")
+    apply(session, "ann", Redo())
     assert facts(session) == {0: ([1], [])}
     session.project.close()
 
 
 def test_answers_follow_their_topics(session):
-    session.answer("ann", document=0, key=1, state="permitted")
-    session.split_topic("ann", key=1, name="green tea", documents=[0])
+    apply(session, "ann", Answer(document=0, key=1, state="permitted"))
+    apply(session, "ann", SplitTopic(key=1, name="green tea", documents=[0]))
     assert facts(session)[0] == ([4], [])
-    session.merge_topics("ann", keys=[1, 4], into=1)
+    apply(session, "ann", MergeTopics(keys=[1, 4], into=1))
     assert facts(session)[0] == ([1], [])
-    session.none_of_these("ann", documents=[0])
+    apply(session, "ann", NoneOfThese(documents=[0]))
     assert facts(session)[0] == ([], [1, 2, 3])
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"document": 0, "key": 1, "state": "cleared"}, "permitted or forbidden"),
         ({"document": 99, "key": 1, "state": "permitted"}, "no document"),
         ({"document": 0, "key": 9, "state": "permitted"}, "no longer exists"),
     ],
 )
 def test_a_wrong_answer_is_refused(session, values, message):
     with pytest.raises(Refused, match=message):
-        session.answer("ann", **values)
+        apply(session, "ann", Answer(**values))
     assert facts(session) == {}
 
 
@@ -120,7 +133,7 @@ def test_questions_about_one_topic_at_a_time(session, queue):
         assert (found.key, found.row // 20) == (1, 0)
         assert found.why.startswith("The model gives “tea” ")
         rows.append(found.row)
-        session.answer("ann", document=found.row, key=1, state="permitted")
+        apply(session, "ann", Answer(document=found.row, key=1, state="permitted"))
     assert len(set(rows)) == 5
     assert queue.next("ann", "question", seen=rows).key == 2  # five answers: the next topic
     assert queue.next("ann", "question", key=3).key == 3  # or the topic that a person wants
@@ -128,12 +141,12 @@ def test_questions_about_one_topic_at_a_time(session, queue):
 
 def test_a_no_is_not_asked_again_and_a_skipped_document_neither(session, queue):
     first = queue.next("ann", "question", key=1)
-    session.answer("ann", document=first.row, key=1, state="forbidden")
+    apply(session, "ann", Answer(document=first.row, key=1, state="forbidden"))
     second = queue.next("ann", "question", key=1)
     assert second.row != first.row
-    session.skip("ann", documents=[second.row])
+    apply(session, "ann", Skip(documents=[second.row]))
     assert queue.next("ann", "question", key=1).row not in (first.row, second.row)
-    session.label("ann", documents=list(range(60)), key=1, state="permitted")
+    apply(session, "ann", Label(documents=list(range(60)), key=1, state="permitted"))
     assert queue.next("ann", "question").row is None
 
 
@@ -141,10 +154,10 @@ def test_a_no_is_not_asked_again_and_a_skipped_document_neither(session, queue):
 def test_answers_are_exported_and_imported_as_single_facts(path, tmp_path, kind):
     first = Workbench(path)
     for name in WORDS:
-        first.session.new_topic("ann", name=name)
-    first.session.answer("ann", document=0, key=1, state="permitted")
-    first.session.answer("ann", document=1, key=2, state="forbidden")
-    first.session.label("ann", documents=[2], key=1, state="permitted")
+        apply(first.session, "ann", NewTopic(name=name))
+    apply(first.session, "ann", Answer(document=0, key=1, state="permitted"))
+    apply(first.session, "ann", Answer(document=1, key=2, state="forbidden"))
+    apply(first.session, "ann", Label(documents=[2], key=1, state="permitted"))
     before, file = facts(first.session), first.exporter.export(kind)
     log = first.exporter.export("log").read_text()
     assert "confirmed" in log
@@ -152,7 +165,7 @@ def test_answers_are_exported_and_imported_as_single_facts(path, tmp_path, kind)
     Project.create(tmp_path / "again.steer", documents())
     second = Workbench(tmp_path / "again.steer")
     for name in WORDS:
-        second.session.new_topic("ben", name=name)
+        apply(second.session, "ben", NewTopic(name=name))
     second.import_labels("ben", file, file.name)
     assert facts(second.session) == before == {0: ([1], []), 1: ([], [2]), 2: ([1], [2, 3])}
     second.close()
@@ -161,8 +174,8 @@ def test_answers_are_exported_and_imported_as_single_facts(path, tmp_path, kind)
 def test_exports_without_answers_are_as_before(path):
     bench = Workbench(path)
     for name in WORDS:
-        bench.session.new_topic("ann", name=name)
-    bench.session.label("ann", documents=[2], key=1, state="permitted")
+        apply(bench.session, "ann", NewTopic(name=name))
+    apply(bench.session, "ann", Label(documents=[2], key=1, state="permitted"))
     assert (
         bench.exporter.export("labels").read_text()
         == 'id,labels,forbidden,labelled_by,chosen\nd2,tea,"",ann,suggested\n'

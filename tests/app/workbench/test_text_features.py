@@ -9,14 +9,14 @@ import pytest
 
 pytest.importorskip("msgspec")
 
-from topicsteer.analysis.belief import DECLARE_OPEN
+from topicsteer.analysis.topics import DECLARE_OPEN
 from topicsteer.app.web.routes import model_summary
-from topicsteer.app.workbench import fit_messages as messages
+from topicsteer.app.workbench import fit_process as messages
 from topicsteer.app.workbench.current_model import CurrentModel
-from topicsteer.app.workbench.errors import Conflict
-from topicsteer.app.workbench.progress import progress_page
-from topicsteer.app.workbench.text_features import vector_file
-from topicsteer.app.workbench.workbench import Workbench
+from topicsteer.app.workbench.model_record import ModelRecord
+from topicsteer.app.workbench.progress_view import progress_page
+from topicsteer.app.workbench.refusals import Conflict
+from topicsteer.app.workbench.workbench import Workbench, vector_file
 from topicsteer.app.workbench.worker import Worker
 from topicsteer.corpora import Documents
 
@@ -39,10 +39,8 @@ def test_a_project_with_vectors(tmp_path):
         worker = Worker(io.StringIO())
         worker.fit(sent[0])
         assert '"failed"' not in worker.out.getvalue(), worker.out.getvalue()
-        bench.views.fitted = fitted = CurrentModel(
-            Path(sent[0].folder), {"keys": [1, 2], "seq": 0}, bench.features.vectors
-        )
-        assert fitted.model.uses_embeddings
+        bench.views.fitted = fitted = CurrentModel(Path(sent[0].folder), ModelRecord([1, 2]), bench.features.vectors)
+        assert fitted.model.state_.uses_embeddings
         assert fitted.model.state_.encoder["source"] == str(vector_file(path))
         assert "".join(piece.text for piece in bench.views.document(3, "ann").pieces) == TEXTS[3]
         check_blind_mode(bench)
@@ -69,18 +67,18 @@ def check_blind_mode(bench):
     shown = bench.views.topics()
     assert shown.none is not None
     assert all(topic.fit is not None for topic in shown.known)
-    bench.session.change_settings("ann", blind=True)
+    bench.session.change_settings(blind=True)
     hidden = bench.views.topics()
     assert (hidden.free, hidden.none, [topic.fit for topic in hidden.known]) == ([], None, [None, None])
     assert len(bench.views.document(3, "ann").pieces) == 1
     assert bench.views.checks() == []
     assert progress_page(bench.views, narrow=False).map.topics == []
     assert model_summary(bench.views.fitted, blind=True).belief == ""
-    undecided = SimpleNamespace(meta={}, model=SimpleNamespace(belief=f"If some do, {DECLARE_OPEN}."))
+    undecided = SimpleNamespace(record=ModelRecord([]), model=SimpleNamespace(belief=f"If some do, {DECLARE_OPEN}."))
     assert model_summary(undecided).belief == "If some do, declare it in the settings (page Export)."
     with pytest.raises(Conflict, match="Blind mode hides the map"):
         bench.document_map()
-    bench.session.change_settings("ann", blind=False)
+    bench.session.change_settings(blind=False)
 
 
 def test_settings_of_a_project_name_no_other_files(tmp_path):

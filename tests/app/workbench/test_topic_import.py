@@ -2,10 +2,11 @@
 
 import pytest
 
-from topicsteer.app.workbench.errors import Invalid
+from topicsteer.app.workbench.actions import ChangeTopic, NewTopic, Undo, apply
+from topicsteer.app.workbench.imports import import_topics
 from topicsteer.app.workbench.project import Project
+from topicsteer.app.workbench.refusals import Invalid
 from topicsteer.app.workbench.session import LabelSession
-from topicsteer.app.workbench.topic_import import import_topics
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook
@@ -18,8 +19,8 @@ def test_topics_are_created_or_completed_and_one_undo_takes_all_back(tmp_path):
     Project.create(path, DOCUMENTS)
     project = Project.open(path)
     session = LabelSession(project)
-    session.new_topic("ann", name="Tea", description="hot")
-    session.change_topic("ann", key=1, keywords=["pot"], banned=["milk"])
+    apply(session, "ann", NewTopic(name="Tea", description="hot"))
+    apply(session, "ann", ChangeTopic(key=1, keywords=["pot"], banned=["milk"]))
     book = Codebook.of_names(
         ["tea", "coffee"],
         descriptions={"tea": "other", "coffee": "roast"},
@@ -31,7 +32,7 @@ def test_topics_are_created_or_completed_and_one_undo_takes_all_back(tmp_path):
     assert (coffee.name, coffee.description, coffee.keywords) == ("coffee", "roast", ("bean",))
     again = import_topics(session, "ann", book, source="themes.csv")
     assert not again.topics
-    session.undo("ann")
+    apply(session, "ann", Undo())
     assert [topic.keywords for topic in session.live] == [("pot",)]
     project.close()
 

@@ -11,7 +11,21 @@ import pytest
 pytest.importorskip("msgspec")
 from tests.model.test_trees import NAMES, TREE, corpus
 from topicsteer import TopicModel
-from topicsteer.app.workbench.errors import Conflict, Invalid, Refused
+from topicsteer.app.workbench.actions import (
+    ChangeTopic,
+    DeleteTopic,
+    Label,
+    MergeTopics,
+    MoveTopic,
+    NewTopic,
+    NoneOfThese,
+    Redo,
+    SplitTopic,
+    Undo,
+    apply,
+)
+from topicsteer.app.workbench.imports import GivenLabels, import_labels
+from topicsteer.app.workbench.refusals import Conflict, Invalid, NotFound, Refused
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents, read_labels
@@ -30,7 +44,7 @@ def make(tmp_path):
         path = tmp_path / f"{name}.steer"
         Workbench.make(path, Documents([f"d{i}" for i in range(n)], [f"text {i}" for i in range(n)]), **options)
         opened.append(Workbench(path))
-        opened[-1].session.change_settings("ann", refit_after=0)
+        opened[-1].session.change_settings(refit_after=0)
         return opened[-1]
 
     yield make
@@ -41,7 +55,7 @@ def make(tmp_path):
 def plant(session):
     for name in NAMES:
         parent = TREE.get(name)
-        session.new_topic("ann", name=name, parent=None if parent is None else NAMES.index(parent) + 1)
+        apply(session, "ann", NewTopic(name=name, parent=None if parent is None else NAMES.index(parent) + 1))
     return session
 
 
@@ -67,10 +81,10 @@ def paths(session, separator="/"):
 
 
 def test_labels_follow_the_tree(session):
-    session.label("ann", documents=[0], key=FOOTBALL, state="permitted")
-    session.label("ann", documents=[1], key=SPORT, state="permitted")
-    session.label("ann", documents=[2], key=SPORT, state="rest")
-    session.label("ann", documents=[3], key=SPORT, state="forbidden")
+    apply(session, "ann", Label(documents=[0], key=FOOTBALL, state="permitted"))
+    apply(session, "ann", Label(documents=[1], key=SPORT, state="permitted"))
+    apply(session, "ann", Label(documents=[2], key=SPORT, state="rest"))
+    apply(session, "ann", Label(documents=[3], key=SPORT, state="forbidden"))
     decisions = session.decisions
     assert decisions[0][:2] == ({SPORT, FOOTBALL}, {TENNIS, ARTS, FILM, PAINT})
     assert decisions[1][:2] == ({SPORT}, {ARTS, FILM, PAINT})
@@ -81,9 +95,9 @@ def test_labels_follow_the_tree(session):
     assert training.complete
     assert training.labels == {0: ["football"], 1: ["sport"], 2: ["sport"]}
     assert training.forbidden == {2: ["football", "tennis"], 3: ["football", "sport", "tennis"]}
-    session.new_topic("ann", name="golf", parent=SPORT)  # "nothing below" is about the topics of its time
+    apply(session, "ann", NewTopic(name="golf", parent=SPORT))  # "nothing below" is about the topics of its time
     assert 7 not in session.decisions[2].forbidden
-    session.label("bob", documents=[1], key=TENNIS, state="permitted")
+    apply(session, "bob", Label(documents=[1], key=TENNIS, state="permitted"))
     assert session.decisions[1].permitted == {SPORT, TENNIS}  # the deeper label does not contradict the other
     assert not session.decisions[1].differing
     again(session)
@@ -95,59 +109,59 @@ def test_states_are_those_of_the_model(session):
     for row in range(12):
         for key in rng.choice(6, 2, replace=False) + 1:
             state = str(rng.choice(["permitted", "rest", "forbidden"], p=[0.6, 0.2, 0.2]))
-            session.label("ann", documents=[row], key=int(key), state=state)
+            apply(session, "ann", Label(documents=[row], key=int(key), state=state))
     training = session.training()
     labels, lacks = ([names.get(row, []) for row in range(12)] for names in (training.labels, training.forbidden))
     texts = [f"word{row % 4} word{row % 3} other{row}" for row in range(12)]
     book = Codebook(tuple(topic.plain() for topic in training.topics))
     model = TopicModel(1, topics=book, complete=training.complete, guidance=None)
     model.fit(Documents(list(range(12)), texts, labels, {}, lacks))
-    states = model.supervision_.patterns[model.supervision_.pattern]
+    states = model.state_.supervision.patterns[model.state_.supervision.pattern]
     for row, decision in session.decisions.items():
         assert {k + 1 for k in np.flatnonzero(states[row] == PERMITTED)} == decision.permitted
         assert {k + 1 for k in np.flatnonzero(states[row] == 0)} == decision.forbidden
 
 
 def test_move_merge_rename_and_delete_keep_the_tree_whole(session):
-    session.label("ann", documents=[0], key=FOOTBALL, state="permitted")
-    session.move_topic("ann", key=FOOTBALL, parent=ARTS)
+    apply(session, "ann", Label(documents=[0], key=FOOTBALL, state="permitted"))
+    apply(session, "ann", MoveTopic(key=FOOTBALL, parent=ARTS))
     assert session.decisions[0].permitted == {ARTS, FOOTBALL}
-    session.undo("ann")
+    apply(session, "ann", Undo())
     assert session.decisions[0].permitted == {SPORT, FOOTBALL}
-    session.redo("ann")
+    apply(session, "ann", Redo())
     for key, parent, message in [(ARTS, FOOTBALL, "which is below it"), (ARTS, ARTS, "cannot be put under it")]:
         with pytest.raises(Conflict, match=message):
-            session.move_topic("ann", key=key, parent=parent)
-    session.merge_topics("ann", keys=[ARTS], into=FILM)  # the parent into its child: the child takes its place
+            apply(session, "ann", MoveTopic(key=key, parent=parent))
+    apply(session, "ann", MergeTopics(keys=[ARTS], into=FILM))  # the parent into its child: the child takes its place
     assert session.tree.parents == {SPORT: None, TENNIS: SPORT, FILM: None, FOOTBALL: FILM, PAINT: FILM}
-    session.undo("ann")
-    session.delete_topic("ann", key=ARTS)
+    apply(session, "ann", Undo())
+    apply(session, "ann", DeleteTopic(key=ARTS))
     assert {key for key, parent in session.tree.parents.items() if parent is None} == {SPORT, FOOTBALL, FILM, PAINT}
-    session.undo("ann")
+    apply(session, "ann", Undo())
     assert session.tree.parents[FILM] == ARTS
-    session.split_topic("ann", key=FOOTBALL, name="futsal", documents=[0])
+    apply(session, "ann", SplitTopic(key=FOOTBALL, name="futsal", documents=[0]))
     assert session.tree.parents[7] == ARTS
     again(session)
 
 
 def test_no_cycle_by_undo_and_redo_of_several_people(session):
-    session.move_topic("ann", key=FILM, parent=PAINT)
-    session.undo("ann")
-    session.move_topic("bob", key=PAINT, parent=FILM)
+    apply(session, "ann", MoveTopic(key=FILM, parent=PAINT))
+    apply(session, "ann", Undo())
+    apply(session, "bob", MoveTopic(key=PAINT, parent=FILM))
     with pytest.raises(Conflict, match="“film” and “paint” would be below each other"):
-        session.redo("ann")
-    session.new_topic("bob", name="club", parent=FOOTBALL)
+        apply(session, "ann", Redo())
+    apply(session, "bob", NewTopic(name="club", parent=FOOTBALL))
     for _ in range(5):
-        session.undo("ann")  # all topics but sport: a topic of somebody else stays, further up
+        apply(session, "ann", Undo())  # all topics but sport: a topic of somebody else stays, further up
     assert (session.tree.parents[7], session.tree.parents[PAINT]) == (SPORT, None)
     again(session)
 
 
 def test_nothing_below_is_kept_by_a_merge_of_leaves_alone(session):
-    session.label("ann", documents=[0, 1], key=SPORT, state="rest")
-    session.merge_topics("ann", keys=[PAINT], into=SPORT)
+    apply(session, "ann", Label(documents=[0, 1], key=SPORT, state="rest"))
+    apply(session, "ann", MergeTopics(keys=[PAINT], into=SPORT))
     assert session.labels_of(0)["ann"] == {SPORT: "rest"}
-    session.merge_topics("ann", keys=[ARTS], into=SPORT)  # brings topics that the label did not know
+    apply(session, "ann", MergeTopics(keys=[ARTS], into=SPORT))  # brings topics that the label did not know
     assert session.labels_of(0)["ann"] == {SPORT: "permitted"}
 
 
@@ -158,14 +172,19 @@ def test_exports_bring_tree_labels_and_people_back(make, kind, names):
     session = first.session
     if names == "paths":
         labels = ["sport/football", "sport/tennis", "arts/film", "arts/paint"]
-        session.import_labels("ann", {11 - k: [path] for k, path in enumerate(labels)}, {}, source="x", separator="/")
+        import_labels(
+            session,
+            "ann",
+            [GivenLabels({11 - k: [path] for k, path in enumerate(labels)}, {}, separator="/")],
+            source="x",
+        )
         key = {session.topics[k].name.rpartition("/")[2]: k for k in session.topics}
         assert session.topics[key["film"]].name == "arts/film"
     else:
         plant(session)
         key = dict(zip(NAMES, range(1, 7), strict=True))
     if names == "slashes":
-        session.change_topic("ann", key=key["film"], name="AC/DC; live")
+        apply(session, "ann", ChangeTopic(key=key["film"], name="AC/DC; live"))
     for who, row, topic, state in [
         ("ann", 0, "football", "permitted"),
         ("bob", 0, "football", "permitted"),
@@ -174,8 +193,8 @@ def test_exports_bring_tree_labels_and_people_back(make, kind, names):
         ("ann", 3, "film", "permitted"),
         ("ann", 3, "tennis", "permitted"),
     ]:
-        session.label(who, documents=[row], key=key[topic], state=state)
-    session.none_of_these("bob", documents=[4])
+        apply(session, who, Label(documents=[row], key=key[topic], state=state))
+    apply(session, "bob", NoneOfThese(documents=[4]))
     file = first.exporter.export(kind)
     second = make("second")
     second.import_labels("cid", file, file.name)
@@ -201,8 +220,8 @@ def test_exports_bring_tree_labels_and_people_back(make, kind, names):
 def test_files_have_a_column_per_level_and_a_taxonomy(make):
     workbench = make("first")
     session = plant(workbench.session)
-    session.label("ann", documents=[0], key=FOOTBALL, state="permitted")
-    session.label("ann", documents=[0], key=ARTS, state="rest")
+    apply(session, "ann", Label(documents=[0], key=FOOTBALL, state="permitted"))
+    apply(session, "ann", Label(documents=[0], key=ARTS, state="rest"))
     with open(workbench.exporter.export("labels"), newline="") as file:
         rows = list(csv.DictReader(file))
     levels = [(row["id"], row["level 1"], row["level 2"], row["labelled_by"]) for row in rows]
@@ -260,7 +279,7 @@ def test_split_finds_topics_that_can_be_named(tmp_path):
     Workbench.make(tmp_path / "news.steer", documents)
     workbench = Workbench(tmp_path / "news.steer")
     session = workbench.session
-    session.change_settings("ann", refit_after=0, free_topics=0, world="closed")
+    session.change_settings(refit_after=0, free_topics=0, world="closed")
     with pytest.raises(Conflict, match="There is no fitted model yet"):
         workbench.split_known(1, 2)
     workbench.fit()
@@ -271,33 +290,24 @@ def test_split_finds_topics_that_can_be_named(tmp_path):
         workbench.split_known(key, 1)
     workbench.split_known(key, 2)
     assert settled(workbench).error == ""
-    fitted = workbench.views.fitted
-    assert np.array_equal(fitted.memberships[:, :2], before.memberships)
-    free = workbench.views.topics().free
-    assert [(one.parent, one.groups) for one in free] == [(key, 0), (key, 0)]
-    assert session.settings.free_inside == {str(key): 2}
-    surest = fitted.surest(free[1].key, 10)
+    assert workbench.views.fitted is before  # nothing is stored
+    split = workbench.views.topics().split
+    assert split.key == key
+    assert all(group.terms and group.documents and group.surest for group in split.groups)
+    first = split.groups[0]
+    surest = workbench.views.split.groups[first.number].rows
     assert len({truth[row] for row in surest} & {"football", "tennis"}) == 1
-    with pytest.raises(Conflict, match="is split already"):
-        workbench.split_known(key, 2)
-    made = workbench.adopt("ann", free[1].key, name="found")
-    assert settled(workbench).error == ""
+    made = workbench.adopt_group("ann", first.number, name="found")
     assert session.tree.parents[made] == key
     known = {topic.key: topic for topic in workbench.views.topics().known}
-    assert (known[made].parent, known[made].level) == (key, 2)
-    assert known[made].fit.terms
-    assert workbench.views.fitted.strength(made)[surest[0]] > 0.5
-    assert session.settings.free_inside == {str(key): 1}
-    assert [one.parent for one in workbench.views.topics().free] == [key]
-    for kind in ("model", "memberships", "report", "codebook"):
-        assert workbench.exporter.export(kind).stat().st_size
-    workbench.views.document(0, "ann")
-    workbench.document_map()
-    session.label("ann", documents=surest[:3], key=made, state="permitted")
-    workbench.fit()  # the topics inside are found again
+    assert (known[made].parent, known[made].level, known[made].labels) == (key, 2, 0)
+    assert workbench.views.fitted.record.proposed[made] == surest
+    assert first.number not in [group.number for group in workbench.views.topics().split.groups]
+    with pytest.raises(NotFound, match="This group no longer exists"):
+        workbench.adopt_group("ann", first.number, name="again")
+    apply(session, "ann", Label(documents=surest[:3], key=made, state="permitted"))
+    workbench.fit()
     assert settled(workbench).error == ""
-    assert [one.parent for one in workbench.views.topics().free] == [key]
+    assert workbench.views.topics().split is None
+    assert workbench.views.fitted.strength(made)[surest[4]] > 0.5
     workbench.close()
-    restored = Workbench(tmp_path / "news.steer")
-    assert [one.parent for one in restored.views.topics().free] == [key]
-    restored.close()

@@ -12,8 +12,7 @@ import pytest
 pytest.importorskip("msgspec")
 
 from topicsteer import TopicModel
-from topicsteer.app.workbench import fit_messages as messages
-from topicsteer.app.workbench import fit_process
+from topicsteer.app.workbench import fit_process as messages
 from topicsteer.app.workbench.fit_process import FitProcess
 from topicsteer.app.workbench.project import Project
 from topicsteer.app.workbench.worker import Cancelled, Worker
@@ -74,7 +73,7 @@ def test_a_fit_is_saved_and_reported_in_order(fitted):
     assert finished.objective == sorted(finished.objective, reverse=True)
     saved = TopicModel.load(folder)
     assert saved.codebook.keys == (7, 3)
-    np.testing.assert_array_equal(saved.memberships_, worker.model.memberships_)
+    np.testing.assert_array_equal(saved.state_.known_memberships, worker.model.state_.known_memberships)
 
 
 def test_suggestions_are_unlabelled_documents_and_checks_have_keys(fitted):
@@ -85,8 +84,8 @@ def test_suggestions_are_unlabelled_documents_and_checks_have_keys(fitted):
     assert not set(rows) & {*LABELS, 5}
     assert all(suggestion.why for suggestion in suggested.suggestions)
     check = suggested.checks[0]
-    assert (check["row"], check["topic"], check["given"]) == (5, 7, "permitted")
-    assert check["probability"] < 0.5
+    assert (check.row, check.topic, check.given) == (5, 7, "permitted")
+    assert check.probability < 0.5
 
 
 def test_hidden_labels_are_found_again(fitted):
@@ -111,7 +110,7 @@ def test_a_new_process_continues_a_saved_model(fitted, project, tmp_path):
     worker.fit(order(project, tmp_path, topics=swapped, previous=str(folder)))
     finished = next(report for report in reports(worker) if isinstance(report, messages.Finished))
     assert finished.warm
-    tea = worker.model.memberships_[30, worker.model.codebook.keys.index(7)]
+    tea = worker.model.state_.known_memberships[30, worker.model.codebook.keys.index(7)]
     assert tea > 0.5
 
 
@@ -137,11 +136,16 @@ def test_a_waiting_order_comes_before_suggestions(project, tmp_path):
     assert kinds(reports(worker)) == ["Finished", "Rested"]
 
 
-def test_an_evaluation_ends_when_the_next_order_arrives(project, tmp_path, monkeypatch):
-    worker = Worker(io.StringIO())
-    monkeypatch.setattr(Worker, "_suggest", lambda self, model: self.orders.put(None))
+def test_an_evaluation_ends_when_the_next_order_arrives(project, tmp_path):
+    class Output(io.StringIO):
+        def write(self, text):
+            if '"stage":"check"' in text:
+                worker.orders.put(None)
+            return super().write(text)
+
+    worker = Worker(Output())
     worker.fit(order(project, tmp_path))
-    assert kinds(reports(worker)) == ["Finished", "Rested"]
+    assert kinds(reports(worker)) == ["Finished", "Suggested", "Rested"]
 
 
 def test_an_error_is_reported_and_the_last_model_stays(fitted, project, tmp_path):
@@ -234,7 +238,7 @@ def test_a_killed_process_is_reported_and_replaced(process, project, tmp_path):
     process, inbox = process
     assert process.start(order(project, tmp_path))
     assert not process.start(order(project, tmp_path))  # one at a time
-    os.kill(process._process.pid, signal.SIGKILL)
+    os.kill(process.process.pid, signal.SIGKILL)
     inbox.wait(messages.Ended)
     assert inbox.found[-1] == messages.Ended(-9)
     assert not process.busy
@@ -244,19 +248,19 @@ def test_a_killed_process_is_reported_and_replaced(process, project, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_process_that_does_not_stop_is_killed(process, project, tmp_path, monkeypatch):
+def test_a_process_that_does_not_stop_is_killed(process, project, tmp_path):
     process, inbox = process
-    monkeypatch.setattr(fit_process, "PATIENCE", 0.05)
+    process.patience = 0.05
     process.cancel()  # nothing runs yet
     assert process.start(order(project, tmp_path))
     inbox.wait(messages.Ready)
-    os.kill(process._process.pid, signal.SIGSTOP)
+    os.kill(process.process.pid, signal.SIGSTOP)
     process.cancel()
     inbox.wait(messages.Cancelled)
     assert inbox.found[-1] == messages.Cancelled()
     assert process.start(order(project, tmp_path))
     inbox.wait(messages.Ready)
-    os.kill(process._process.pid, signal.SIGKILL)
+    os.kill(process.process.pid, signal.SIGKILL)
     inbox.wait(messages.Ended)  # this one was not cancelled
 
 
@@ -266,10 +270,10 @@ def test_a_process_ends_with_its_input(process, project, tmp_path):
     assert process.start(order(project, tmp_path))
     inbox.wait(messages.Rested)
     process.busy = False
-    process._process.stdin.close()
-    assert process._process.wait(10) == 0
-    process._thread.join(10)
-    assert not process._thread.is_alive()
+    process.process.stdin.close()
+    assert process.process.wait(10) == 0
+    process.thread.join(10)
+    assert not process.thread.is_alive()
     assert "Ended" not in kinds(inbox.found)  # no fit was running
 
 
@@ -287,7 +291,7 @@ def test_reports_come_from_one_thread(process, project, tmp_path):
     process.on_message = on_message
     process.start(order(project, tmp_path, {}, topics=[]))
     assert done.wait(90)
-    assert threads == {process._thread}
+    assert threads == {process.thread}
 
 
 def test_a_fit_from_keywords_alone_names_a_keyword_of_two_topics(project, tmp_path):

@@ -2,8 +2,7 @@ from collections import Counter
 
 import pytest
 
-from topicsteer.corpora import ReadError, load_docstrings
-from topicsteer.corpora.known import docstrings
+from topicsteer.corpora import ReadError, example_corpora, load_docstrings
 
 pytestmark = pytest.mark.slow
 
@@ -15,7 +14,7 @@ def documents():
 
 def test_every_area_has_enough_documents(documents):
     counts = Counter(area for row in documents.labels for area in row)
-    assert set(counts) == set(docstrings.read_areas())
+    assert set(counts) == set(example_corpora.read_areas())
     assert min(counts.values()) >= 60
     assert len(documents) > 3000
 
@@ -50,7 +49,7 @@ def test_texts_are_prose_of_the_length_asked_for(documents):
 
 def test_doctest_output_goes_with_its_prompt():
     text = "Before.\n\n>>> f(1)\n1\n\nBetween.\n\n  >>> for x in y:\n  ...     z\n  2\n\nAfter."
-    assert docstrings.NOT_PROSE.sub("", text).split() == ["Before.", "Between.", "After."]
+    assert example_corpora.NOT_PROSE.sub("", text).split() == ["Before.", "Between.", "After."]
 
 
 def test_a_caller_cannot_change_what_the_next_one_gets(documents):
@@ -60,8 +59,8 @@ def test_a_caller_cannot_change_what_the_next_one_gets(documents):
 
 
 def test_packages_without_source_files_are_named(monkeypatch, tmp_path):
-    monkeypatch.setattr(docstrings.sysconfig, "get_path", lambda name: str(tmp_path))
-    docstrings._rows.cache_clear()
+    monkeypatch.setattr(example_corpora.sysconfig, "get_path", lambda name: str(tmp_path))
+    example_corpora.all_rows.cache_clear()
     with pytest.raises(ReadError, match="source files of Python have no docstrings"):
         load_docstrings()
-    docstrings._rows.cache_clear()
+    example_corpora.all_rows.cache_clear()

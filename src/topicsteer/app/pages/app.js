@@ -147,6 +147,9 @@ listen((message) => {
       paint();
       if (message.topics || message.many || message.who !== store.who) refreshSoon();
       break;
+    case "groups":
+      refreshSoon();
+      break;
     case "fitted":
       attempt(noteFit);
       break;

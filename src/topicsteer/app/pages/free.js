@@ -1,6 +1,5 @@
 // Free topics on the page Topics: make known, merge, split, more or fewer; and documents with none of the topics.
 import { ask, button, h, menu, name, plural, share } from "./dom.js";
-import { insideOf } from "./topic_tree.js";
 import { options as topicOptions } from "./tree.js";
 import { attempt, NONE_OF_THESE, OUTSIDE, post, refresh, show as note, store } from "./store.js";
 
@@ -56,7 +55,6 @@ export function freeCard(free, body) {
   return h(
     "li",
     { class: "card free" },
-    insideOf(free),
     h("div", { class: "card-head" }, h("h3", null, name(free.name))),
     h("p", { class: "facts" }, `${share(free.fit.share)} share · ${plural(free.documents, "document")}`),
     body,
@@ -67,7 +65,7 @@ export function freeCard(free, body) {
       h("a", { href: `#documents/${free.key}`, class: "button quiet small" }, "Documents"),
       menu(`More for ${free.name}`, [
         ["Label its documents", () => (location.hash = `label/${free.key}`)],
-        free.parent === null ? ["Merge into …", () => mergeFree(free)] : null,
+        ["Merge into …", () => mergeFree(free)],
         free.groups > 1 ? ["Split", () => splitFree(free)] : null,
       ]),
     ),

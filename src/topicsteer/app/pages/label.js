@@ -58,7 +58,8 @@ async function reload() {
 function put(doc) {
   const other = doc?.row !== view.doc?.row;
   view.doc = doc && !other ? Object.assign(view.doc, doc) : doc; // waiting clicks refer to the same object
-  if (other) Object.assign(view, { not: false, filter: "", branch: null });
+  const typing = document.activeElement?.id === "find-topic"; // its words are not lost when a document arrives
+  if (other) Object.assign(view, { not: false, filter: typing ? view.filter : "", branch: null });
   if (other && store.state.topics.known.length > 40) view.folds.clear();
   if (doc) arrange(other);
   draw();

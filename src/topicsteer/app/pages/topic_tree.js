@@ -1,6 +1,6 @@
-// The tree on the page Topics: where a topic stands, put it under another one, and find topics inside it.
-import { ask, h, name } from "./dom.js";
-import { act, post, refresh, show as note, store, topic } from "./store.js";
+// The tree on the page Topics: where a topic stands, put it under another one, and find groups of its documents.
+import { ask, button, h, name, plural } from "./dom.js";
+import { act, post, refresh, show as note, store } from "./store.js";
 import { above, below, options, path } from "./tree.js";
 
 const TOP = ["", "(top level)"];
@@ -21,12 +21,6 @@ export function crumbs(t) {
   return h("p", { class: "crumbs small" }, `Level ${t.level}, in `, name(names));
 }
 
-export function insideOf(free) {
-  const parent = free.parent === null ? null : topic(free.parent);
-  if (!parent) return null;
-  return h("p", { class: "crumbs small" }, `Level ${parent.level + 1}, inside `, name(path(parent).join(" › ")));
-}
-
 export const putUnder = (t) =>
   ask({
     title: `Put ${t.name} under another topic`,
@@ -40,9 +34,9 @@ export const splitKnown = (t) =>
   ask({
     title: `Split ${t.name}`,
     text:
-      "Finds free topics inside it, in its documents without a known topic below it. " +
-      "All other topics stay as they are. Name one to make it known.",
-    fields: [{ name: "parts", label: "Number of topics inside it, at most", kind: "number", min: 2, value: 3 }],
+      "Finds groups of its documents, among those without a topic below it, and shows them here. " +
+      "Nothing changes until you make one of them a topic.",
+    fields: [{ name: "parts", label: "Number of groups, at most", kind: "number", min: 2, value: 3 }],
     submit: "Split",
     act: async ({ parts }) => {
       await post("/api/free", { edit: "split known", key: t.key, parts: Number(parts) });
@@ -51,4 +45,38 @@ export const splitKnown = (t) =>
     },
   });
 
-export const canSplit = (t) => Boolean(t.fit) && !store.state.topics.free.some((free) => free.parent === t.key);
+const adoptGroup = (group) =>
+  ask({
+    title: "New topic from this group",
+    text: "Its surest documents are then proposed one by one. None is labelled before you confirm it.",
+    fields: [
+      { name: "name", label: "Name", value: group.terms.slice(0, 2).join(", "), longest: 80 },
+      { name: "description", label: "Which documents belong to it (optional)", kind: "long" },
+    ],
+    submit: "Create topic",
+    act: async (values) => {
+      const { key } = await post("/api/free", { edit: "adopt group", number: group.number, ...values });
+      await refresh();
+      location.hash = `label/topic-${key}`;
+    },
+  });
+
+// The groups of a topic that was split, on its card.
+export function groupsOf(t) {
+  const { split } = store.state.topics;
+  if (!split || split.key !== t.key) return null;
+  const items = split.groups.map((group) =>
+    h(
+      "li",
+      { class: "group" },
+      h("p", { class: "facts" }, `${plural(group.documents, "document")} · `, name(group.terms.join(", "))),
+      h(
+        "ul",
+        { class: "small" },
+        group.surest.map((one) => h("li", null, name(one.text))),
+      ),
+      button("Make it a topic", () => adoptGroup(group), { class: "quiet small" }),
+    ),
+  );
+  return h("ul", { class: "groups", "aria-label": `Groups of ${t.name}` }, items);
+}

@@ -2,7 +2,7 @@
 import { ask, button, clear, dot, empty, h, hidden, menu, name, number, percent, plural, share } from "./dom.js";
 import { act, attempt, get, post, refresh, show as note, store } from "./store.js";
 import { cutFree, describe, freeCard, outside } from "./free.js";
-import { canSplit, crumbs, putUnder, splitKnown, underField, withParent } from "./topic_tree.js";
+import { crumbs, groupsOf, putUnder, splitKnown, underField, withParent } from "./topic_tree.js";
 import { childrenOf, options as topicOptions } from "./tree.js";
 
 let main = null;
@@ -273,6 +273,7 @@ function card(t, _, all) {
     effect(t),
     older(t),
     nearest(t.fit),
+    groupsOf(t),
     h(
       "div",
       { class: "row actions" },
@@ -284,7 +285,7 @@ function card(t, _, all) {
         ["New topic below", () => create(t.key)],
         all.length > 1 ? ["Put under …", () => askAndRefresh(putUnder(t))] : null,
         all.length > 1 ? ["Merge", () => merge(t)] : null,
-        canSplit(t) ? ["Split", () => splitKnown(t)] : null,
+        t.fit ? ["Split", () => splitKnown(t)] : null,
         ["Split off", () => split(t)],
         ["Delete", () => remove(t)],
       ]),

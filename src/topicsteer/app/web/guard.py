@@ -1,19 +1,238 @@
-"""Access control for pages and the socket: session or password, Host and Origin."""
+"""Access to the workbench: sessions and passwords, limits on strangers, and checks of Host and Origin.
 
+A token of an address is exchanged for a cookie and a second secret. Browsers send a cookie to every port of a host, so
+another server on this machine may learn it. A request therefore also carries a secret that the page keeps in its own
+storage, which browsers separate by port.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
 import ipaddress
 import logging
+import secrets
 import socket
+import time
+from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from ipaddress import ip_address, ip_network
+from typing import Any, Literal
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from topicsteer.app.web.connections import Strangers
-from topicsteer.app.web.sessions import Attempts, Session, Sessions, same
-from topicsteer.app.workbench.errors import TooManyAttempts
+from topicsteer.app.workbench.refusals import TooManyAttempts
+
+Role = Literal["edit", "look"]
+# Wrong passwords allowed per window and address.
+TRIES = 10
+# Length of the window in seconds.
+WINDOW = 60.0
+# Sessions that are kept; the oldest one ends first.
+MOST_SESSIONS = 1_000
+# Addresses whose wrong passwords are remembered.
+MOST_ADDRESSES = 10_000
+
+
+def new_secret() -> str:
+    """24 random bytes as text."""
+    return secrets.token_urlsafe(24)
+
+
+def same(given: str, expected: str) -> bool:
+    """Compare two texts in constant time."""
+    return hmac.compare_digest(given.encode(errors="surrogatepass"), expected.encode(errors="surrogatepass"))
+
+
+@dataclass(frozen=True)
+class Session:
+    """A browser that has shown a token or a password.
+
+    Parameters
+    ----------
+    cookie : str
+        Sent by the browser, to any port of this host.
+    secret : str
+        Sent by the page in a header.
+    role : {"edit", "look"}
+        Whether changes are permitted.
+    """
+
+    cookie: str = field(default_factory=new_secret)
+    secret: str = field(default_factory=new_secret)
+    role: Role = "edit"
+
+
+class Sessions:
+    """All sessions of a server, and the tokens that open new ones.
+
+    Parameters
+    ----------
+    token : str, optional
+        The first one-time token; default: a random one. A used token is replaced by a new one.
+    """
+
+    def __init__(self, token: str | None = None) -> None:
+        self.token = token or new_secret()
+        self.look_token = new_secret()
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+
+    def exchange(self, token: str) -> Session | None:
+        """A new session for a token; None for a wrong or used one. The token for people who only look stays valid."""
+        if same(token, self.look_token):
+            return self.start("look")
+        if not same(token, self.token):
+            return None
+        self.token = new_secret()
+        return self.start()
+
+    def start(self, role: Role = "edit") -> Session:
+        """A new session."""
+        session = Session(role=role)
+        self._sessions[session.cookie] = session
+        if len(self._sessions) > MOST_SESSIONS:
+            self._sessions.popitem(last=False)
+        return session
+
+    def of_cookie(self, cookie: str) -> Session | None:
+        """The session of a cookie."""
+        return self._sessions.get(cookie)
+
+    def of_secret(self, secret: str) -> Session | None:
+        """The session of a secret, for scripts without cookies."""
+        return next((one for one in list(self._sessions.values()) if same(secret, one.secret)), None)
+
+
+class Attempts:
+    """Wrong passwords, counted per address: one person's mistakes lock nobody else out."""
+
+    def __init__(self) -> None:
+        self._failures: OrderedDict[str, list[float]] = OrderedDict()
+
+    def blocked(self, address: str) -> bool:
+        """Whether an address has had too many attempts."""
+        now = time.monotonic()
+        return len([at for at in self._failures.get(_network(address), ()) if now - at < WINDOW]) >= TRIES
+
+    def failed(self, address: str) -> None:
+        """Count a wrong password."""
+        now, key = time.monotonic(), _network(address)
+        self._failures[key] = [*(at for at in self._failures.pop(key, ()) if now - at < WINDOW), now]
+        if len(self._failures) > MOST_ADDRESSES:
+            self._failures.popitem(last=False)
+
+
+def _network(address: str) -> str:
+    """The address, or the network of one IPv6 subscriber, who has many addresses."""
+    try:
+        return str(ip_network(f"{address}/64", strict=False)) if ip_address(address).version == 6 else address
+    except ValueError:
+        return address
+
+
+# Seconds that a connection may stay open without a valid request.
+SECONDS = 10.0
+# Open connections without a valid request; beyond this number the oldest one is closed.
+MOST_STRANGERS = 200
+# Seconds between two equal lines of the log.
+QUIET = 60.0
+
+Peer = tuple[str, int]
+
+
+class Strangers:
+    """The open connections that have not shown a token yet.
+
+    Parameters
+    ----------
+    most : int
+        Their greatest number.
+    seconds : float
+        Their longest life.
+    """
+
+    def __init__(self, most: int = MOST_STRANGERS, seconds: float = SECONDS) -> None:
+        self._most, self._seconds = most, seconds
+        self._open: OrderedDict[Peer, tuple[asyncio.BaseTransport, asyncio.TimerHandle]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def opened(self, peer: Peer, transport: asyncio.BaseTransport) -> None:
+        """Note a new connection; the oldest one is closed if there are too many."""
+        self.gone(peer)
+        while len(self._open) >= self._most:
+            self._close(next(iter(self._open)))
+        timer = asyncio.get_running_loop().call_later(self._seconds, self._close, peer)
+        self._open[peer] = transport, timer
+
+    def trust(self, peer: object) -> None:
+        """Forget a connection that has shown a token: it may stay open."""
+        if isinstance(peer, tuple | list) and len(peer) >= 2:
+            self.gone((str(peer[0]), int(peer[1])))
+
+    def gone(self, peer: Peer) -> None:
+        """Forget a connection."""
+        _, timer = self._open.pop(peer, (None, None))
+        if timer is not None:
+            timer.cancel()
+
+    def _close(self, peer: Peer) -> None:
+        transport, timer = self._open.pop(peer)
+        timer.cancel()
+        transport.abort() if isinstance(transport, asyncio.Transport) else transport.close()
+
+
+def limited_protocol(strangers: Strangers) -> type[Any]:
+    """The protocol of uvicorn for connections that are noted as strangers until the guard trusts them."""
+
+    class Protocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+        """HTTP with a limit on strangers."""
+
+        _peer: Peer | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:
+            """Note the connection."""
+            found = transport.get_extra_info("peername")
+            if isinstance(found, tuple):
+                self._peer = str(found[0]), int(found[1])
+                strangers.opened(self._peer, transport)
+            super().connection_made(transport)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            """Forget the connection."""
+            if self._peer is not None:
+                strangers.gone(self._peer)
+            super().connection_lost(exc)
+
+    return Protocol
+
+
+class OncePerMinute(logging.Filter):
+    """Lets equal lines pass once per minute, and without tracebacks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: dict[tuple[str, str], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a line is written."""
+        key, now = (record.name, str(record.msg)[:200]), time.monotonic()
+        if now - self._last.get(key, -QUIET) < QUIET:
+            return False
+        if len(self._last) > 1_000:
+            self._last.clear()
+        self._last[key] = now
+        if not logging.getLogger("topicsteer").isEnabledFor(logging.DEBUG):
+            record.exc_info = record.exc_text = None
+        return True
+
 
 # Addresses that no other machine can reach.
 LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -152,7 +371,7 @@ class Guard:
     def refusal(self, scope: Scope, headers: Headers) -> str | None:
         """Return the reason to refuse a request by its headers: a foreign host or a foreign page."""
         host = headers.get("host", "")
-        if not self._own_host(host):
+        if not self.own_host(host):
             return "Refused: the request names another host than the workbench."
         origin = headers.get("origin")
         unsafe = scope["type"] == "websocket" or scope.get("method") not in ("GET", "HEAD")
@@ -167,7 +386,8 @@ class Guard:
             return "Refused: the request comes from another page."
         return None
 
-    def _own_host(self, host: str) -> bool:
+    def own_host(self, host: str) -> bool:
+        """Return whether a Host header names this workbench."""
         name, port = _split(host.lower())
         if port != self.port or name in self._names:
             return port == self.port

@@ -1,31 +1,26 @@
 """Typed messages between page and server; unknown fields and wrong types are refused with the reason.
 
-Requests and queries are below. Answers are the records in `workbench.answers` and at the end of this module.
+Requests and queries are below. `workbench.actions` has the actions of people. Answers are the records in
+`workbench.answers` and at the end of this module.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import Meta
 
-from topicsteer.app.workbench.answers import (
-    DocumentLabels,
-    FitStatus,
-    Key,
-    ModelSummary,
-    Progress,
-    TopicLists,
-)
-from topicsteer.app.workbench.errors import Invalid, Malformed
-from topicsteer.app.workbench.queue import Mode
-from topicsteer.app.workbench.selection import Filter, Sort
-from topicsteer.app.workbench.settings import ProjectSettings
-from topicsteer.app.workbench.text_rules import person
+from topicsteer.app.workbench.actions import Message, Row
+from topicsteer.app.workbench.answers import DocumentLabels, FitStatus, ModelSummary, Progress, Reply, TopicLists
+from topicsteer.app.workbench.label_queue import Mode
+from topicsteer.app.workbench.model_record import Key
+from topicsteer.app.workbench.project import ProjectSettings
+from topicsteer.app.workbench.refusals import Invalid, Malformed, person_name
+from topicsteer.app.workbench.views import Filter, Sort
 
 T = TypeVar("T")
-Row: TypeAlias = Annotated[int, Meta(ge=0, le=1 << 40)]
+# A position in a list or in a text.
+Place: TypeAlias = Annotated[int, Meta(ge=0, le=1 << 40)]
 # Words to search for.
 Words: TypeAlias = Annotated[str, Meta(max_length=500)]
 # A key as part of an address: "3" is a known topic, "free-3" a free one, "none" stands for none of the known ones.
@@ -33,208 +28,9 @@ KeyText: TypeAlias = Annotated[str, Meta(pattern=r"^([0-9]{1,9}|free-[0-9]{1,6}|
 FreeKey: TypeAlias = Annotated[str, Meta(pattern=r"^free-[0-9]{1,6}$")]
 # Rows as part of an address, separated by commas.
 RowsText: TypeAlias = Annotated[str, Meta(pattern=r"^([0-9]{1,9}(,[0-9]{1,9}){0,4999})?$")]
-Export: TypeAlias = Literal[
-    "labels",
-    "labels-excel",
-    "labels-by-person",
-    "labels-by-person-excel",
-    "jsonl",
-    "doccano",
-    "label-studio",
-    "label-studio-config",
-    "agreement",
-    "agreement-excel",
-    "log",
-    "log-excel",
-    "memberships",
-    "memberships-excel",
-    "model",
-    "report",
-    "workbook",
-    "codebook",
-    "codebook-refi-qda",
-    "methods",
-]
 
 
-class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A request of the page, with the name of the person who uses it."""
-
-    who: str
-
-    @property
-    def person(self) -> str:
-        """The name of the person on one line."""
-        return person(self.who)
-
-
-# --- actions: POST /api/act ---
-
-
-class Action(Message, frozen=True, kw_only=True, tag_field="action"):
-    """An action. A repeated request of the same name acts once."""
-
-    request: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
-
-    @property
-    def kind(self) -> str:
-        """The name of the action."""
-        return str(self.__struct_config__.tag)
-
-    def values(self) -> dict[str, Any]:
-        """Return the arguments of the action that were given."""
-        fields = msgspec.structs.asdict(self)
-        return {name: v for name, v in fields.items() if name not in ("who", "request") and v is not UNSET}
-
-
-class Label(Action, frozen=True, kw_only=True, tag="label"):
-    """Label documents with a topic."""
-
-    documents: list[Row]
-    key: int
-    state: Literal["permitted", "forbidden", "rest", "cleared"]
-
-
-class Answer(Action, frozen=True, kw_only=True, tag="answer"):
-    """Answer a question about one topic of a document."""
-
-    document: Row
-    key: int
-    state: Literal["permitted", "forbidden"]
-
-
-class NoneOfThese(Action, frozen=True, kw_only=True, tag="none"):
-    """Label documents with none of the topics."""
-
-    documents: list[Row]
-
-
-class Skip(Action, frozen=True, kw_only=True, tag="skip"):
-    """Skip documents."""
-
-    documents: list[Row]
-
-
-class Later(Action, frozen=True, kw_only=True, tag="later"):
-    """Put documents aside for later."""
-
-    documents: list[Row]
-
-
-class Settle(Action, frozen=True, kw_only=True, tag="settle"):
-    """Settle a disagreement about one topic of a document, or open it again."""
-
-    document: Row
-    key: int
-    state: Literal["permitted", "forbidden", "cleared"]
-
-
-class WriteNote(Action, frozen=True, kw_only=True, tag="note"):
-    """Write a note on a document."""
-
-    document: Row
-    text: str
-
-
-class Undo(Action, frozen=True, kw_only=True, tag="undo"):
-    """Undo the last action of this person."""
-
-
-class Redo(Action, frozen=True, kw_only=True, tag="redo"):
-    """Redo the last undone action of this person."""
-
-
-class NewTopic(Action, frozen=True, kw_only=True, tag="new topic"):
-    """Create a topic."""
-
-    name: str
-    description: str = ""
-    documents: list[Row] = []
-    parent: int | None = None
-
-
-class ChangeTopic(Action, frozen=True, kw_only=True, tag="change topic"):
-    """Change some fields of a topic."""
-
-    key: int
-    name: str | UnsetType = UNSET
-    description: str | UnsetType = UNSET
-    colour: str | UnsetType = UNSET
-    keywords: list[str] | UnsetType = UNSET
-    banned: list[str] | UnsetType = UNSET
-
-
-class MoveTopic(Action, frozen=True, kw_only=True, tag="move topic"):
-    """Put a topic under another one, or at the top."""
-
-    key: int
-    parent: int | None = None
-
-
-class DeleteTopic(Action, frozen=True, kw_only=True, tag="delete topic"):
-    """Delete a topic."""
-
-    key: int
-
-
-class MergeTopics(Action, frozen=True, kw_only=True, tag="merge topics"):
-    """Merge topics into one."""
-
-    keys: list[int]
-    into: int
-
-
-class SplitTopic(Action, frozen=True, kw_only=True, tag="split topic"):
-    """Move documents of a topic to a new one."""
-
-    key: int
-    name: str
-    documents: list[Row]
-
-
-class OrderTopics(Action, frozen=True, kw_only=True, tag="order topics"):
-    """Reorder the topics."""
-
-    keys: list[int]
-
-
-class ChangeSettings(Action, frozen=True, kw_only=True, tag="settings"):
-    """Change some settings."""
-
-    target: int | UnsetType | None = UNSET
-    refit_after: int | UnsetType = UNSET
-    free_topics: int | UnsetType = UNSET
-    complete: bool | UnsetType = UNSET
-    world: Literal["open", "closed"] | UnsetType | None = UNSET
-    blind: bool | UnsetType = UNSET
-    overlap: int | UnsetType = UNSET
-    overlap_people: int | UnsetType = UNSET
-    path_separator: str | UnsetType | None = UNSET
-    free_inside: dict[str, int] | UnsetType = UNSET
-
-
-AnyAction: TypeAlias = (
-    Label
-    | Answer
-    | NoneOfThese
-    | Skip
-    | Later
-    | Settle
-    | WriteNote
-    | Undo
-    | Redo
-    | NewTopic
-    | ChangeTopic
-    | MoveTopic
-    | DeleteTopic
-    | MergeTopics
-    | SplitTopic
-    | OrderTopics
-    | ChangeSettings
-)
-
-
-# --- other requests ---
+# --- requests ---
 
 
 class StartFit(Message, frozen=True, kw_only=True):
@@ -268,10 +64,18 @@ class SplitFree(Message, frozen=True, kw_only=True, tag_field="edit", tag="split
 
 
 class SplitKnown(Message, frozen=True, kw_only=True, tag_field="edit", tag="split known"):
-    """Find free topics inside a known topic."""
+    """Find groups of the documents of a known topic."""
 
     key: int
     parts: int = 2
+
+
+class AdoptGroup(Message, frozen=True, kw_only=True, tag_field="edit", tag="adopt group"):
+    """Make a group of the topic that was split last a topic below it."""
+
+    number: int
+    name: str
+    description: str = ""
 
 
 class CutFree(Message, frozen=True, kw_only=True, tag_field="edit", tag="cut"):
@@ -280,17 +84,13 @@ class CutFree(Message, frozen=True, kw_only=True, tag_field="edit", tag="cut"):
     number: int
 
 
-FreeEdit: TypeAlias = AdoptFree | MergeFree | SplitFree | SplitKnown | CutFree
-
-
-class CancelFit(Message, frozen=True, kw_only=True):
-    """POST /api/cancel: cancel the fit."""
+FreeEdit: TypeAlias = AdoptFree | MergeFree | SplitFree | SplitKnown | AdoptGroup | CutFree
 
 
 class WriteExport(Message, frozen=True, kw_only=True):
     """POST /api/export: write a file into the export folder."""
 
-    kind: Export
+    kind: str
     name: str | None = None
 
 
@@ -301,10 +101,6 @@ class Login(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 # --- queries: the part of an address after "?" ---
-
-
-class StateQuery(Message, frozen=True, kw_only=True):
-    """GET /api/state."""
 
 
 class NextQuery(Message, frozen=True, kw_only=True):
@@ -325,7 +121,7 @@ class DocumentQuery(Message, frozen=True, kw_only=True):
     """GET /api/documents/{row}: a document, or its text from the character ``start``."""
 
     row: Row
-    start: Annotated[int, Meta(ge=0, le=1 << 40)] | None = None
+    start: Place | None = None
 
 
 class DocumentsQuery(Message, frozen=True, kw_only=True):
@@ -335,7 +131,7 @@ class DocumentsQuery(Message, frozen=True, kw_only=True):
     filter: Filter = "all"
     key: KeyText | None = None
     sort: Sort = "order"
-    page: Annotated[int, Meta(ge=0, le=1 << 40)] = 0
+    page: Place = 0
     all_rows: bool = False
 
 
@@ -351,10 +147,6 @@ class GroupsQuery(Message, frozen=True, kw_only=True):
     column: str
 
 
-class MapQuery(Message, frozen=True, kw_only=True):
-    """GET /api/map: the document map."""
-
-
 class BeginningsQuery(Message, frozen=True, kw_only=True):
     """GET /api/beginnings: ids and beginnings of at most 100 documents."""
 
@@ -364,12 +156,6 @@ class BeginningsQuery(Message, frozen=True, kw_only=True):
     def numbers(self) -> list[int]:
         """The rows."""
         return [int(row) for row in self.rows.split(",")]
-
-
-class ImportQuery(Message, frozen=True, kw_only=True):
-    """POST /api/import: labels of a file, which is the body of the request."""
-
-    name: str = "labels"
 
 
 class AgreementQuery(Message, frozen=True, kw_only=True):
@@ -382,24 +168,19 @@ class AgreementQuery(Message, frozen=True, kw_only=True):
 class DisagreementsQuery(Message, frozen=True, kw_only=True):
     """GET /api/disagreements: open disagreements from a position on."""
 
-    start: Annotated[int, Meta(ge=0, le=1 << 40)] = 0
+    start: Place = 0
 
 
-class ImportTopicsQuery(Message, frozen=True, kw_only=True):
-    """POST /api/topics: topics of a file, which is the body of the request."""
+class UploadQuery(Message, frozen=True, kw_only=True):
+    """POST /api/import and /api/topics: labels or topics of a file, which is the body of the request."""
 
-    name: str = "topics"
-
-
-class CodersQuery(Message, frozen=True, kw_only=True):
-    """GET /api/coders: all coders, compared with the labels."""
+    name: str = "file"
 
 
-class AddCoderQuery(Message, frozen=True, kw_only=True):
+class AddCoderQuery(UploadQuery, frozen=True, kw_only=True):
     """POST /api/coders: answers of a coder in a file, which is the body of the request."""
 
     coder: str
-    name: str = "answers"
 
 
 class RemoveCoder(Message, frozen=True, kw_only=True):
@@ -411,8 +192,7 @@ class RemoveCoder(Message, frozen=True, kw_only=True):
 # --- answers ---
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Reply, frozen=True):
     """The state that a page starts with."""
 
     version: str
@@ -430,8 +210,7 @@ class State:
     model: ModelSummary | None
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(Reply, frozen=True):
     """The effect of an action: ``touched`` documents, and the labels of the first of them by row."""
 
     batch: int
@@ -444,22 +223,19 @@ class Done:
     redo: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FitStarted:
+class FitStarted(Reply, frozen=True):
     """Whether a fit was started; False if one is running, and this one waits for its end."""
 
     started: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FreeEdited:
+class FreeEdited(Reply, frozen=True):
     """A free topic was edited; ``key`` is the known topic whose proposed documents can be confirmed."""
 
     key: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
+class Exported(Reply, frozen=True):
     """A file in the export folder."""
 
     name: str
@@ -467,22 +243,19 @@ class Exported:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(Reply, frozen=True):
     """A sentence about imported labels."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(Reply, frozen=True):
     """A request was accepted; there is nothing else to report."""
 
     ok: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Reply, frozen=True):
     """The reason why a request was refused."""
 
     error: str
@@ -534,7 +307,7 @@ def write(answer: object) -> bytes:
 def _with_person(message: T) -> T:
     """Return a message, or refuse it if the name of the person is missing or unsuitable."""
     if isinstance(message, Message):
-        person(message.who)
+        person_name(message.who)
     return message
 
 

@@ -1,55 +1,111 @@
 """The routes of the workbench: each reads a typed message, calls the workbench and writes a typed answer."""
 
+from __future__ import annotations
+
 import asyncio
 import errno
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
+import msgspec
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from topicsteer import __version__
-from topicsteer.analysis.belief import DECLARE_OPEN
+from topicsteer.analysis.topics import DECLARE_OPEN
 from topicsteer.app.web import messages
-from topicsteer.app.web.broadcast import Broadcast
-from topicsteer.app.web.connections import OncePerMinute, limited_protocol
-from topicsteer.app.web.guard import HEADER, Guard, check_address
-from topicsteer.app.web.sessions import Session
-from topicsteer.app.workbench.agreement import agreement_page, disagreements
+from topicsteer.app.web.guard import HEADER, Guard, OncePerMinute, Session, check_address, limited_protocol
+from topicsteer.app.web.messages import write
+from topicsteer.app.workbench import actions
+from topicsteer.app.workbench.actions import Action, Message
+from topicsteer.app.workbench.agreement_view import agreement_page, disagreements
 from topicsteer.app.workbench.answers import (
-    AgreementPage,
-    Beginning,
-    CoderPage,
-    DisagreementPage,
     DocumentPage,
     DocumentRows,
     DocumentView,
-    GroupTable,
-    MapPage,
     ModelSummary,
     NextDocument,
-    ProgressPage,
+    Notice,
     TextPart,
 )
 from topicsteer.app.workbench.current_model import CurrentModel
-from topicsteer.app.workbench.errors import NotFound, Refused, TooLarge, WrongPassword
-from topicsteer.app.workbench.groups import group_table
-from topicsteer.app.workbench.progress import progress_page
-from topicsteer.app.workbench.selection import Selection
+from topicsteer.app.workbench.progress_view import group_table, progress_page
+from topicsteer.app.workbench.refusals import NotFound, Refused, TooLarge, WrongPassword
+from topicsteer.app.workbench.views import Selection
 from topicsteer.app.workbench.workbench import Workbench
-from topicsteer.corpora.readers.limits import limited
+from topicsteer.corpora.readers.table_file import limited
 from topicsteer.system.failures import Kind, failure
 from topicsteer.system.files import Scratch
+
+# Notices that a page may lag behind before its socket is closed; the page then connects again.
+WAITING = 500
+# Close code of a socket on which the page sent something: pages only receive.
+UNSUPPORTED = 1003
+
+
+class Broadcast:
+    """Sends notices from any thread to all open pages."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._queues: set[asyncio.Queue[str | None]] = set()
+
+    @asynccontextmanager
+    async def listening(self, listeners: list[Callable[[Notice], None]]) -> AsyncIterator[None]:
+        """Listen to a workbench as long as the server runs."""
+        self._loop = asyncio.get_running_loop()
+        listeners.append(self.send)
+        try:
+            yield
+        finally:
+            listeners.remove(self.send)
+
+    def send(self, notice: Notice) -> None:
+        """Send a notice to all pages."""
+        text = write(notice).decode()
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._enqueue, text)
+
+    def _enqueue(self, text: str) -> None:
+        for queue in list(self._queues):
+            if queue.qsize() < WAITING:
+                queue.put_nowait(text)
+            elif queue.qsize() == WAITING:
+                queue.put_nowait(None)
+
+    async def serve(self, websocket: WebSocket) -> None:
+        """Serve one page until it closes its socket."""
+        offered = websocket.scope.get("subprotocols", [])
+        await websocket.accept("topicsteer" if "topicsteer" in offered else None)
+        queue: asyncio.Queue[str | None] = asyncio.Queue()
+        self._queues.add(queue)
+
+        async def push() -> None:
+            while (text := await queue.get()) is not None:
+                await websocket.send_text(text)
+            await websocket.close()
+
+        task = asyncio.create_task(push())
+        try:
+            await websocket.receive_text()  # returns only if the page sends something
+            await websocket.close(UNSUPPORTED, "Send requests to /api/act: this socket only sends notices.")
+        except (WebSocketDisconnect, RuntimeError):
+            pass
+        finally:
+            self._queues.discard(queue)
+            task.cancel()
+
 
 # Greatest size of a request body in bytes.
 ACTION = 1 << 20
@@ -67,6 +123,7 @@ PORT = 8765
 NO_SECRET = b'name="topicsteer-secret" content=""'
 log = logging.getLogger("topicsteer.app")
 M = TypeVar("M")
+Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
 def json_response(answer: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -102,7 +159,7 @@ async def page(request: Request) -> Response:
     return Response(content, media_type=KINDS[Path(name).suffix])
 
 
-def state(workbench: Workbench, message: messages.StateQuery) -> messages.State:
+def state(workbench: Workbench, message: Message) -> messages.State:
     """Return the state that a page starts with."""
     views, session, fitted = workbench.views, workbench.session, workbench.views.fitted
     who = message.person
@@ -126,15 +183,15 @@ def state(workbench: Workbench, message: messages.StateQuery) -> messages.State:
 
 def model_summary(fitted: CurrentModel, blind: bool = False) -> ModelSummary:
     """Return the part of a model's description that pages show; in blind mode nothing about its topics."""
-    meta = fitted.meta
+    record = fitted.record
     return ModelSummary(
-        changes=[] if blind else meta.get("changes", []),
-        notes=[] if blind else meta.get("notes", []),
-        seconds=meta.get("seconds", 0.0),
-        labelled=meta.get("labelled", 0),
-        warm=meta.get("warm", False),
+        changes=[] if blind else record.changes,
+        notes=[] if blind else record.notes,
+        seconds=record.seconds,
+        labelled=record.labelled,
+        warm=record.warm,
         belief="" if blind else fitted.model.belief.replace(DECLARE_OPEN, "declare it in the settings (page Export)"),
-        edited=meta.get("edited", False),
+        edited=record.edited,
     )
 
 
@@ -142,7 +199,9 @@ def next_document(workbench: Workbench, message: messages.NextQuery) -> NextDocu
     """Return the next document to label."""
     key = messages.topic_key(message.key)
     found = workbench.queue.next(message.person, message.mode, query=message.query, key=key, seen=message.rows)
-    return found if found.row is None else replace(found, document=workbench.views.document(found.row, message.person))
+    if found.row is None:
+        return found
+    return msgspec.structs.replace(found, document=workbench.views.document(found.row, message.person))
 
 
 def document(workbench: Workbench, message: messages.DocumentQuery) -> DocumentView | TextPart:
@@ -160,26 +219,6 @@ def documents(workbench: Workbench, message: messages.DocumentsQuery) -> Documen
     return workbench.views.documents(chosen, sort=message.sort, page=message.page)
 
 
-def progress(workbench: Workbench, message: messages.ProgressQuery) -> ProgressPage:
-    """Return the page "Progress"."""
-    return progress_page(workbench.views, message.narrow)
-
-
-def groups(workbench: Workbench, message: messages.GroupsQuery) -> GroupTable:
-    """Return topics by the groups of a column."""
-    return group_table(workbench.views, message.column)
-
-
-def document_map(workbench: Workbench, message: messages.MapQuery) -> MapPage:
-    """Return the document map."""
-    return workbench.document_map()
-
-
-def beginnings(workbench: Workbench, message: messages.BeginningsQuery) -> list[Beginning]:
-    """Return ids and beginnings of some documents."""
-    return workbench.views.beginnings(message.numbers)
-
-
 def download(request: Request) -> Response:
     """Send a file of the export folder."""
     path = request.app.state.workbench.exporter.path_of(request.path_params["name"])
@@ -192,7 +231,7 @@ def download(request: Request) -> Response:
 # --- actions ---
 
 
-def command(kind: Any, answer: Callable[[Workbench, Any], object]) -> Callable[[Request], Awaitable[Response]]:
+def command(kind: Any, answer: Callable[[Workbench, Any], object]) -> Endpoint:
     """Return an endpoint that reads a message from the body and acts on it in a thread."""
 
     async def endpoint(request: Request) -> Response:
@@ -203,17 +242,18 @@ def command(kind: Any, answer: Callable[[Workbench, Any], object]) -> Callable[[
     return endpoint
 
 
-def act(workbench: Workbench, message: messages.AnyAction) -> messages.Done:
+def act(workbench: Workbench, message: Action) -> messages.Done:
     """Perform an action of a person."""
     who = message.person
-    change = workbench.act(who, message.kind, message.request, message.values())
-    given: list[int] | None = None
+    change = workbench.act(who, message)
     match message:
-        case messages.Label() | messages.NoneOfThese() | messages.Skip() | messages.Later():
+        case actions.Label() | actions.NoneOfThese() | actions.Skip() | actions.Later():
             given = message.documents
-        case messages.Answer() | messages.Settle() | messages.WriteNote():
+        case actions.Answer() | actions.Settle() | actions.WriteNote():
             given = [message.document]
-    rows = list(dict.fromkeys(change.documents if given is None else given))[:RETURNED]
+        case _:
+            given = change.documents
+    rows = list(dict.fromkeys(given))[:RETURNED]
     undo = workbench.session.undo_state(who)
     return messages.Done(
         batch=change.batch,
@@ -227,17 +267,15 @@ def act(workbench: Workbench, message: messages.AnyAction) -> messages.Done:
     )
 
 
-def fit(workbench: Workbench, message: messages.StartFit) -> messages.FitStarted:
-    """Start a fit."""
-    return messages.FitStarted(workbench.fit(scratch=message.scratch))
-
-
 def edit_free(workbench: Workbench, message: messages.FreeEdit) -> messages.FreeEdited:
     """Edit free topics."""
     match message:
         case messages.AdoptFree():
             about = {"name": message.name, "description": message.description}
             return messages.FreeEdited(workbench.adopt(message.person, message.key, **about))
+        case messages.AdoptGroup():
+            about = {"name": message.name, "description": message.description}
+            return messages.FreeEdited(workbench.adopt_group(message.person, message.number, **about))
         case messages.MergeFree():
             workbench.merge_free(message.key, message.into)
             return messages.FreeEdited(message.into if isinstance(message.into, int) else None)
@@ -250,12 +288,6 @@ def edit_free(workbench: Workbench, message: messages.FreeEdit) -> messages.Free
     return messages.FreeEdited()
 
 
-def cancel(workbench: Workbench, message: messages.CancelFit) -> messages.Accepted:
-    """Cancel the fit."""
-    workbench.cancel_fit()
-    return messages.Accepted()
-
-
 def export(workbench: Workbench, message: messages.WriteExport) -> messages.Exported:
     """Write a file into the export folder."""
     path = workbench.exporter.export(message.kind, message.name or None)
@@ -266,25 +298,14 @@ def export(workbench: Workbench, message: messages.WriteExport) -> messages.Expo
     return messages.Exported(path.name, path.stat().st_size, note)
 
 
-async def upload(request: Request) -> Response:
-    """Import the labels of a file."""
-    message = messages.read_query(dict(request.query_params), messages.ImportQuery, "POST /api/import")
-    workbench: Workbench = request.app.state.workbench
-    return await read_upload(request, message.name, partial(workbench.import_labels, message.person))
+def upload(kind: type[messages.UploadQuery], work: Callable[[Workbench, Any, Path, str], str]) -> Endpoint:
+    """Return an endpoint that works on an uploaded file."""
 
+    async def endpoint(request: Request) -> Response:
+        message = messages.read_query(dict(request.query_params), kind, f"POST {request.url.path}")
+        return await read_upload(request, message.name, partial(work, request.app.state.workbench, message))
 
-async def upload_topics(request: Request) -> Response:
-    """Import the topics of a file."""
-    message = messages.read_query(dict(request.query_params), messages.ImportTopicsQuery, "POST /api/topics")
-    workbench: Workbench = request.app.state.workbench
-    return await read_upload(request, message.name, partial(workbench.add_topics, message.person))
-
-
-async def add_coder(request: Request) -> Response:
-    """Add the answers of a coder from a file."""
-    message = messages.read_query(dict(request.query_params), messages.AddCoderQuery, "POST /api/coders")
-    workbench: Workbench = request.app.state.workbench
-    return await read_upload(request, message.name, lambda path, name: workbench.coders.add(path, name, message.coder))
+    return endpoint
 
 
 async def read_upload(request: Request, given: str, work: Callable[[Path, str], str]) -> Response:
@@ -302,49 +323,61 @@ async def read_upload(request: Request, given: str, work: Callable[[Path, str], 
     return json_response(await run_in_threadpool(run))
 
 
-def agreement(workbench: Workbench, message: messages.AgreementQuery) -> AgreementPage:
-    """Return the agreement between people."""
-    return agreement_page(workbench.session, message.first, message.second)
-
-
-def differing(workbench: Workbench, message: messages.DisagreementsQuery) -> DisagreementPage:
-    """Return open disagreements."""
-    return disagreements(workbench.session, message.start)
-
-
-def coders(workbench: Workbench, message: messages.CodersQuery) -> CoderPage:
-    """Return all coders, compared with the labels."""
-    return workbench.coders.page()
-
-
 def remove_coder(workbench: Workbench, message: messages.RemoveCoder) -> messages.Accepted:
     """Remove a coder."""
     workbench.coders.remove(message.coder)
     return messages.Accepted()
 
 
+def cancel(workbench: Workbench, message: Message) -> messages.Accepted:
+    """Cancel the fit."""
+    workbench.cancel_fit()
+    return messages.Accepted()
+
+
 ROUTES = [
     Route("/", page),
     Route("/pages/{name}", page),
-    Route("/api/state", query(messages.StateQuery, state)),
+    Route("/api/state", query(Message, state)),
     Route("/api/next", query(messages.NextQuery, next_document)),
     Route("/api/documents/{row}", query(messages.DocumentQuery, document)),
     Route("/api/documents", query(messages.DocumentsQuery, documents)),
-    Route("/api/progress", query(messages.ProgressQuery, progress)),
-    Route("/api/map", query(messages.MapQuery, document_map)),
-    Route("/api/beginnings", query(messages.BeginningsQuery, beginnings)),
-    Route("/api/groups", query(messages.GroupsQuery, groups)),
-    Route("/api/act", command(messages.AnyAction, act), methods=["POST"]),
-    Route("/api/fit", command(messages.StartFit, fit), methods=["POST"]),
+    Route("/api/progress", query(messages.ProgressQuery, lambda bench, m: progress_page(bench.views, m.narrow))),
+    Route("/api/map", query(Message, lambda bench, m: bench.document_map())),
+    Route("/api/beginnings", query(messages.BeginningsQuery, lambda bench, m: bench.views.beginnings(m.numbers))),
+    Route("/api/groups", query(messages.GroupsQuery, lambda bench, m: group_table(bench.views, m.column))),
+    Route("/api/act", command(Action, act), methods=["POST"]),
+    Route(
+        "/api/fit",
+        command(messages.StartFit, lambda bench, m: messages.FitStarted(bench.fit(scratch=m.scratch))),
+        methods=["POST"],
+    ),
     Route("/api/free", command(messages.FreeEdit, edit_free), methods=["POST"]),
-    Route("/api/cancel", command(messages.CancelFit, cancel), methods=["POST"]),
+    Route("/api/cancel", command(Message, cancel), methods=["POST"]),
     Route("/api/export", command(messages.WriteExport, export), methods=["POST"]),
-    Route("/api/import", upload, methods=["POST"]),
-    Route("/api/topics", upload_topics, methods=["POST"]),
-    Route("/api/agreement", query(messages.AgreementQuery, agreement)),
-    Route("/api/disagreements", query(messages.DisagreementsQuery, differing)),
-    Route("/api/coders", query(messages.CodersQuery, coders), methods=["GET"]),
-    Route("/api/coders", add_coder, methods=["POST"]),
+    Route(
+        "/api/import",
+        upload(messages.UploadQuery, lambda bench, m, *file: bench.import_labels(m.person, *file)),
+        methods=["POST"],
+    ),
+    Route(
+        "/api/topics",
+        upload(messages.UploadQuery, lambda bench, m, *file: bench.add_topics(m.person, *file)),
+        methods=["POST"],
+    ),
+    Route(
+        "/api/agreement",
+        query(messages.AgreementQuery, lambda bench, m: agreement_page(bench.session, m.first, m.second)),
+    ),
+    Route(
+        "/api/disagreements", query(messages.DisagreementsQuery, lambda bench, m: disagreements(bench.session, m.start))
+    ),
+    Route("/api/coders", query(Message, lambda bench, m: bench.coders.page()), methods=["GET"]),
+    Route(
+        "/api/coders",
+        upload(messages.AddCoderQuery, lambda bench, m, *file: bench.coders.add(*file, m.coder)),
+        methods=["POST"],
+    ),
     Route("/api/coders/remove", command(messages.RemoveCoder, remove_coder), methods=["POST"]),
     Route("/exports/{name}", download),
 ]
@@ -421,12 +454,12 @@ def guarded(
     return guard
 
 
-def listen(host: str, port: int | None) -> socket.socket:
+def listen(host: str, port: int | None, usual: int = PORT) -> socket.socket:
     """Return a listening socket; without a port, the usual one or, if it is in use, a free one."""
     sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        sock.bind((host, PORT if port is None else port))
+        sock.bind((host, usual if port is None else port))
         sock.listen(128)
     except OSError as error:
         sock.close()
@@ -460,28 +493,40 @@ def serve(
     renewed : callable
         Called with the next address when one has opened a browser: each serves once.
     """
-    check_address(host, password)
-    sock = listen(host, port)
-    shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)  # noqa: S104
-    options: dict[str, Any] = {"log_level": "warning", "server_header": False, "timeout_graceful_shutdown": 2}
-    port = int(sock.getsockname()[1])
-    place = f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/?token="
-    guard = guarded(workbench, host, port, password, renewed=lambda token: renewed(place + token))
-    config = uvicorn.Config(
-        guard, http=limited_protocol(guard.strangers), ws="websockets-sansio", ws_max_size=1 << 16, **options
-    )
-    for name in ("uvicorn.error", "asyncio", log.name):
-        logging.getLogger(name).addFilter(OncePerMinute())
-    sessions = guard.sessions
-    _Server(config, partial(ready, place + sessions.token, place + sessions.look_token)).run(sockets=[sock])
+    Server(workbench, host, port, password, ready, renewed).run()
 
 
-class _Server(uvicorn.Server):
-    """A server that announces its address once it listens and handles signals."""
+class Server(uvicorn.Server):
+    """A server that announces its address once it listens and handles signals; parameters as of `serve`.
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], object]) -> None:
-        super().__init__(config)
-        self.ready = ready
+    In a thread, it runs until ``should_exit`` is set.
+    """
+
+    def __init__(
+        self,
+        workbench: Workbench,
+        host: str,
+        port: int | None,
+        password: str | None,
+        ready: Callable[[str, str], object],
+        renewed: Callable[[str], object],
+    ) -> None:
+        check_address(host, password)
+        self.socket = listen(host, port)
+        shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)  # noqa: S104
+        number = int(self.socket.getsockname()[1])
+        place = f"http://{f'[{shown}]' if ':' in shown else shown}:{number}/?token="
+        guard = guarded(workbench, host, number, password, renewed=lambda token: renewed(place + token))
+        self.ready = partial(ready, place + guard.sessions.token, place + guard.sessions.look_token)
+        for name in ("uvicorn.error", "asyncio", log.name):
+            logging.getLogger(name).addFilter(OncePerMinute())
+        http = limited_protocol(guard.strangers)
+        options: dict[str, Any] = {"log_level": "warning", "server_header": False, "timeout_graceful_shutdown": 2}
+        super().__init__(uvicorn.Config(guard, http=http, ws="websockets-sansio", ws_max_size=1 << 16, **options))
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until Ctrl-C or ``should_exit``."""
+        super().run(sockets or [self.socket])
 
     async def main_loop(self) -> None:
         """Announce in a thread, because opening a browser takes time, and run until a signal."""

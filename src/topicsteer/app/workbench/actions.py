@@ -1,47 +1,394 @@
-"""Actions of people on the labels and topics of a session: each is planned under the lock, and done once."""
+"""Actions of people on labels, topics and settings: one type per action, and `apply`, which plans it and commits it.
+
+A page sends the same types as JSON; the field ``action`` names the type. A new action is a type, a member of `Action`
+and a case of `plan`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeAlias
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Literal, TypeAlias
 
-from topicsteer.app.workbench.changes import Change
-from topicsteer.app.workbench.event_log import Batch, Event
-from topicsteer.system.renamed import warn_renamed
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
-if TYPE_CHECKING:
-    from topicsteer.app.workbench.session import LabelSession
+from topicsteer.app.workbench.event_log import (
+    CLEARED,
+    CONFIRMED,
+    FORBIDDEN,
+    LATER,
+    NONE,
+    NOTE,
+    PERMITTED,
+    PRESENT,
+    SKIPPED,
+    WHOLE,
+    Batch,
+    Event,
+    Topic,
+)
+from topicsteer.app.workbench.refusals import (
+    DECISION,
+    MOST_WORDS,
+    Conflict,
+    Invalid,
+    document_note,
+    person_name,
+    topic_colour,
+    topic_description,
+    topic_words,
+)
+from topicsteer.app.workbench.session import Change, LabelSession, merged_state
 
+Row: TypeAlias = Annotated[int, Meta(ge=0, le=1 << 40)]
 Plan: TypeAlias = tuple[Batch, Sequence[Event]]
-# All actions by the name that the page sends.
-ACTIONS: dict[str, Callable[..., Change]] = {}
-# Arguments of 0.1.0 and their names now.
-RENAMED = {"topic": "key", "topics": "keys", "pinned": "keywords"}
+# Rules for the fields of a topic except its name.
+TOPIC_RULES: dict[str, Callable[[Any], Any]] = {
+    "description": topic_description,
+    "colour": topic_colour,
+    "keywords": topic_words,
+    "banned": topic_words,
+}
 
 
-def action(name: str) -> Callable[[Callable[..., Plan]], Callable[..., Change]]:
-    """Turn a method that returns a plan into an action: under the lock, and once per request."""
+class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A message of a page, with the name of the person who uses it."""
 
-    def decorate(plan: Callable[..., Plan]) -> Callable[..., Change]:
-        @wraps(plan)
-        def act(session: LabelSession, who: str, *, request: str | None = None, **values: Any) -> Change:
-            values = _renamed(values)
-            with session.lock:
-                earlier = None if request is None else session.project.log.batch_of(request)
-                if earlier is not None:
-                    return Change(earlier, repeated=True)
-                batch, events = plan(session, who, **values)
-                return session.commit(batch._replace(request=request), events)
+    who: str = ""
 
-        ACTIONS[name] = act
-        return act
-
-    return decorate
+    @property
+    def person(self) -> str:
+        """The name of the person on one line."""
+        return person_name(self.who)
 
 
-def _renamed(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Accept the arguments of 0.1.0, with a warning."""
-    for old in values.keys() & RENAMED.keys():
-        warn_renamed(old, RENAMED[old])
-    return {RENAMED.get(name, name): value for name, value in values.items()}
+class AnAction(Message, frozen=True, tag_field="action"):
+    """An action. A repeated request of the same name acts once."""
+
+    request: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
+
+
+class Label(AnAction, frozen=True, kw_only=True, tag="label"):
+    """Label documents: they have a topic ("permitted") or not ("forbidden"), or the label goes ("cleared").
+
+    The state "rest" means the topic, and none of the topics below it.
+    """
+
+    documents: Sequence[Row]
+    key: int
+    state: Literal["permitted", "forbidden", "rest", "cleared"]
+
+
+class Answer(AnAction, frozen=True, kw_only=True, tag="answer"):
+    """Answer a question about one topic of a document, yes ("permitted") or no ("forbidden").
+
+    The answer is a single fact. Topics that nobody asked about stay open, also if labels are complete.
+    """
+
+    document: Row
+    key: int
+    state: Literal["permitted", "forbidden"]
+
+
+class NoneOfThese(AnAction, frozen=True, kw_only=True, tag="none"):
+    """Label documents with none of the topics; permitted topics are cleared."""
+
+    documents: Sequence[Row]
+
+
+class Skip(AnAction, frozen=True, kw_only=True, tag="skip"):
+    """Skip documents: they get no label and do not come up again."""
+
+    documents: Sequence[Row]
+
+
+class Later(AnAction, frozen=True, kw_only=True, tag="later"):
+    """Put documents aside: they get no label now, and come again when this person asks for them."""
+
+    documents: Sequence[Row]
+
+
+class Settle(AnAction, frozen=True, kw_only=True, tag="settle"):
+    """Settle whether a document has a topic ("permitted" or "forbidden"), or open the question again ("cleared").
+
+    The labels of people stay as they are. The decision counts instead of the majority, for this topic alone.
+    """
+
+    document: Row
+    key: int
+    state: Literal["permitted", "forbidden", "cleared"]
+
+
+class WriteNote(AnAction, frozen=True, kw_only=True, tag="note"):
+    """Write a note on a document; an empty one removes it."""
+
+    document: Row
+    text: str
+
+
+class Undo(AnAction, frozen=True, tag="undo"):
+    """Undo the last action of this person."""
+
+
+class Redo(AnAction, frozen=True, tag="redo"):
+    """Redo the last undone action of this person."""
+
+
+class NewTopic(AnAction, frozen=True, kw_only=True, tag="new topic"):
+    """Create a topic, at the top or under another one, and label documents with it."""
+
+    name: str
+    description: str = ""
+    documents: Sequence[Row] = ()
+    parent: int | None = None
+
+
+class ChangeTopic(AnAction, frozen=True, kw_only=True, tag="change topic"):
+    """Change the name, description, colour, keywords or banned words of a topic.
+
+    Names below it that are paths follow its new name.
+    """
+
+    key: int
+    name: str | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+    colour: str | UnsetType = UNSET
+    keywords: Sequence[str] | UnsetType = UNSET
+    banned: Sequence[str] | UnsetType = UNSET
+
+
+class MoveTopic(AnAction, frozen=True, kw_only=True, tag="move topic"):
+    """Put a topic, and all topics below it, under another one, or at the top.
+
+    Labels stay, and their meaning follows the new tree. A name that is a path becomes its new path.
+    """
+
+    key: int
+    parent: int | None = None
+
+
+class DeleteTopic(AnAction, frozen=True, kw_only=True, tag="delete topic"):
+    """Delete a topic; its labels stay in the log and return with it. Topics below it go up one level."""
+
+    key: int
+
+
+class MergeTopics(AnAction, frozen=True, kw_only=True, tag="merge topics"):
+    """Merge topics into one: it takes over their labels, their keywords and the topics below them."""
+
+    keys: Sequence[int]
+    into: int
+
+
+class SplitTopic(AnAction, frozen=True, kw_only=True, tag="split topic"):
+    """Move documents from a topic to a new one below the same parent, for everybody who labelled them."""
+
+    key: int
+    name: str
+    documents: Sequence[Row]
+
+
+class OrderTopics(AnAction, frozen=True, kw_only=True, tag="order topics"):
+    """Reorder the topics; unnamed topics follow in their present order."""
+
+    keys: Sequence[int]
+
+
+class ChangeSettings(AnAction, frozen=True, kw_only=True, tag="settings"):
+    """Change fields of `ProjectSettings`; nobody undoes that."""
+
+    target: int | UnsetType | None = UNSET
+    refit_after: int | UnsetType = UNSET
+    free_topics: int | UnsetType = UNSET
+    complete: bool | UnsetType = UNSET
+    world: Literal["open", "closed"] | UnsetType | None = UNSET
+    blind: bool | UnsetType = UNSET
+    overlap: int | UnsetType = UNSET
+    overlap_people: int | UnsetType = UNSET
+    path_separator: str | UnsetType | None = UNSET
+
+
+Action: TypeAlias = (
+    Label | Answer | NoneOfThese | Skip | Later | Settle | WriteNote | Undo | Redo | NewTopic | ChangeTopic | MoveTopic
+    | DeleteTopic | MergeTopics | SplitTopic | OrderTopics | ChangeSettings
+)  # fmt: skip
+
+
+def apply(session: LabelSession, who: str, action: Action) -> Change:
+    """Apply the action of a person, once per request."""
+    with session.lock:
+        earlier = None if action.request is None else session.project.log.batch_of(action.request)
+        if earlier is not None:
+            return Change(earlier, repeated=True)
+        if isinstance(action, ChangeSettings):
+            return session.change_settings(**given_values(action))
+        batch, events = plan(session, who, action)
+        return session.commit(batch._replace(request=action.request), events)
+
+
+def given_values(action: AnAction) -> dict[str, Any]:
+    """Return the fields of an action that were given."""
+    fields = msgspec.structs.asdict(action).items()
+    return {name: value for name, value in fields if name not in ("who", "request") and value is not UNSET}
+
+
+def plan(session: LabelSession, who: str, action: Action) -> Plan:
+    """Return the events of an action; the caller holds the lock."""
+    match action:
+        case Label(documents=documents, key=key, state=state):
+            batch = Batch(who, f"{state} {session.topic(key).name}")
+            states = {key: state} | ({WHOLE: CLEARED} if state in PRESENT else {})
+            rows = session.check_rows(documents)
+            return batch, [event for row in rows for event in session.first_events(who, row, states)]
+        case Answer(document=document, key=key, state=state):
+            (row,) = session.check_rows([document])
+            answer: str = state
+            if state == PERMITTED and session.state_of(who, row, key) != PERMITTED:  # a complete label stays complete
+                answer = CONFIRMED
+            note = f"{'no' if state == FORBIDDEN else 'yes'}, {session.topic(key).name}"
+            return Batch(who, note), session.first_events(who, row, {key: answer, WHOLE: CLEARED})
+        case NoneOfThese(documents=documents):
+            rows = session.check_rows(documents)
+            states_of = ((row, session.none_states(who, row)) for row in rows)
+            return Batch(who, NONE), [e for row, states in states_of for e in session.first_events(who, row, states)]
+        case Skip(documents=documents) | Later(documents=documents):
+            aside = SKIPPED if isinstance(action, Skip) else LATER
+            rows = session.check_rows(documents)
+            return Batch(who, aside), [e for row in rows for e in session.label_events(who, row, {WHOLE: aside})]
+        case Settle(document=document, key=key, state=state):
+            (row,) = session.check_rows([document])
+            decision = CONFIRMED if state == PERMITTED else state  # a single fact: the other topics stay as they are
+            batch = Batch(who, f"settled {session.topic(key).name}")
+            return batch, session.label_events(DECISION, row, {key: decision})
+        case WriteNote(document=document, text=text):
+            (row,) = session.check_rows([document])
+            kept = document_note(text)
+            stored = json.dumps(kept, ensure_ascii=False) if kept else CLEARED
+            return Batch(who, "note"), session.label_events(who, row, {NOTE: stored})
+        case Undo() | Redo():
+            kind = "undo" if isinstance(action, Undo) else "redo"
+            target, events = session.revert_events(who, kind)
+            return Batch(who, kind, kind=kind, target=target), events
+        case NewTopic():
+            return _new_topic(session, who, action)
+        case ChangeTopic():
+            return _change_topic(session, who, action)
+        case MoveTopic():
+            return _move_topic(session, who, action)
+        case DeleteTopic(key=key):
+            old = session.topic(key)
+            up = [(t, replace(t, parent=session.tree.parents[key])) for t in _children(session, [key])]
+            return Batch(who, f"delete topic {old.name}"), _topic_events((old, replace(old, gone=True)), *up)
+        case MergeTopics():
+            return _merge_topics(session, who, action)
+        case SplitTopic():
+            return _split_topic(session, who, action)
+        case OrderTopics(keys=keys):
+            first = [session.topic(key) for key in dict.fromkeys(keys)]
+            order = [*first, *(t for t in session.live if t not in first)]
+            moved = ((t, replace(t, position=k)) for k, t in enumerate(order))
+            return Batch(who, "order of topics"), _topic_events(*moved)
+    raise Invalid(f"There is no action {action!r}.")
+
+
+def _new_topic(session: LabelSession, who: str, action: NewTopic) -> Plan:
+    above = None if action.parent is None else session.topic(action.parent).key
+    topic = session.unused_topic(action.name, len(session.live), action.description)
+    events = [Event.of_topic(None, replace(topic, parent=above))]
+    for row in session.check_rows(action.documents):
+        events += session.first_events(who, row, {topic.key: PERMITTED, WHOLE: CLEARED})
+    return Batch(who, f"new topic {topic.name}"), events
+
+
+def _change_topic(session: LabelSession, who: str, action: ChangeTopic) -> Plan:
+    old = session.topic(action.key)
+    values = given_values(action)
+    del values["key"]
+    if "name" in values:
+        values["name"] = session.unused_name(values["name"], old.key)
+    for field, rule in TOPIC_RULES.items():
+        if field in values:
+            values[field] = rule(values[field])
+    new = replace(old, **values)
+    # A word is never both: the list given now wins, and keywords win over banned words.
+    if "keywords" in values:
+        new = replace(new, banned=tuple(w for w in new.banned if w not in new.keywords))
+    else:
+        new = replace(new, keywords=tuple(w for w in new.keywords if w not in new.banned))
+    paths = _renamed_paths(session, old.key, new.name)
+    return Batch(who, f"topic {new.name}: {', '.join(values)}"), _topic_events((old, new), *paths)
+
+
+def _move_topic(session: LabelSession, who: str, action: MoveTopic) -> Plan:
+    key, old = action.key, session.topic(action.key)
+    above = None if action.parent is None else session.topic(action.parent)
+    if above is not None and key in (above.key, *session.tree.above(above.key)):
+        below = "it" if above.key == key else f"“{above.name}”, which is below it"
+        raise Conflict(f"“{old.name}” cannot be put under {below}: a tree of topics has no cycles.")
+    separator = session.settings.path_separator
+    own = session.tree.own_name(key, separator)
+    name = old.name
+    if separator is not None and own != old.name:
+        name = session.unused_name(own if above is None else f"{above.name}{separator}{own}", key)
+    new = replace(old, parent=None if above is None else above.key, name=name)
+    where = "to the top" if above is None else f"under {above.name}"
+    return Batch(who, f"move {old.name} {where}"), _topic_events((old, new), *_renamed_paths(session, key, name))
+
+
+def _merge_topics(session: LabelSession, who: str, action: MergeTopics) -> Plan:
+    rest = [session.topic(key) for key in dict.fromkeys(action.keys) if key != action.into]
+    kept, tree = session.topic(action.into), session.tree
+    if not rest:
+        raise Invalid("Choose at least two topics to merge.")
+    below = _children(session, [t.key for t in rest])
+    events = []
+    for row, people in session.labels.items():
+        for person, labels in people.items():
+            if (state := merged_state(labels, (kept, *rest), not below)) is not None:
+                events += session.label_events(person, row, {kept.key: state, **{t.key: CLEARED for t in rest}})
+    keywords = tuple(dict.fromkeys(w for t in (kept, *rest) for w in t.keywords))[:MOST_WORDS]
+    # The topmost of them has the place in the tree, as in `Codebook.merge`.
+    parent = tree.parents[min([kept.key, *(t.key for t in rest)], key=tree.level)]
+    new = replace(kept, keywords=keywords, banned=tuple(w for w in kept.banned if w not in keywords), parent=parent)
+    events += _topic_events((kept, new), *((t, replace(t, gone=True)) for t in rest))
+    events += _topic_events(*((t, replace(t, parent=kept.key)) for t in below if t.key != kept.key))
+    return Batch(who, f"merge {', '.join(t.name for t in rest)} into {kept.name}"), events
+
+
+def _split_topic(session: LabelSession, who: str, action: SplitTopic) -> Plan:
+    key, old = action.key, session.topic(action.key)
+    rows = session.check_rows(action.documents)
+    if not rows:
+        raise Invalid("Choose the documents of the new topic.")
+    new = replace(session.unused_topic(action.name, len(session.live)), parent=session.tree.parents[key])
+    events = [Event.of_topic(None, new)]
+    for row in rows:
+        given = session.labels[row].items()
+        people = {p: state for p, own in given if (state := own.get(key, (CLEARED, 0))[0]) in PRESENT}
+        for person, state in (people | {who: people.get(who, PERMITTED)}).items():
+            cleared = {key: CLEARED} if person in people else {}
+            events += session.label_events(person, row, cleared | {new.key: state, WHOLE: CLEARED})
+    return Batch(who, f"split {new.name} off {old.name}"), events
+
+
+def _children(session: LabelSession, keys: Sequence[int]) -> list[Topic]:
+    """Return the topics directly below some topics, without these topics themselves."""
+    parents = session.tree.parents
+    return [session.topics[key] for key, parent in parents.items() if parent in keys and key not in keys]
+
+
+def _renamed_paths(session: LabelSession, key: int, name: str) -> list[tuple[Topic, Topic]]:
+    """Return pairs of old and new topics below a topic, whose names are paths that begin with its name."""
+    separator, old = session.settings.path_separator, session.topics[key].name
+    if separator is None or old == name:
+        return []
+    below = [session.topics[other] for other in session.tree.below(key)]
+    found = [t for t in below if t.name.startswith(old + separator)]
+    return [(t, replace(t, name=session.unused_name(name + t.name[len(old) :], t.key))) for t in found]
+
+
+def _topic_events(*topics: tuple[Topic, Topic]) -> list[Event]:
+    """Return the events of changed topics, from pairs of old and new."""
+    return [Event.of_topic(old, new) for old, new in topics if new != old]

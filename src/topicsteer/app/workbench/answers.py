@@ -5,12 +5,18 @@ is its number in the last fit, as in "free-3". The key "none" stands for documen
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
-from topicsteer.report.breakdown import BarChart, LineChart
+import msgspec
 
-Key: TypeAlias = int | str
+from topicsteer.analysis.agreement import Estimate
+from topicsteer.app.workbench.model_record import Key
+from topicsteer.report.breakdown import BarChart, LineChart
+from topicsteer.report.topic_layout import Label
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """An answer."""
 
 
 class Piece(NamedTuple):
@@ -28,8 +34,7 @@ class Term(NamedTuple):
     strength: float
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentLabels:
+class DocumentLabels(Reply, frozen=True):
     """Labels of a document: states by key, with the key 0 for the whole document.
 
     ``mine`` are the labels of the person who asks, ``others`` the labels of other people. People differ on the topics
@@ -46,8 +51,7 @@ class DocumentLabels:
     older: list[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Likely:
+class Likely(Reply, frozen=True):
     """A known topic with its probability in a document, and whether that reaches the threshold."""
 
     key: int
@@ -55,16 +59,14 @@ class Likely:
     yes: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TopicPart:
+class TopicPart(Reply, frozen=True):
     """The part of a document that a topic explains, by the weights of the factorisation."""
 
     key: Key
     part: float
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentView:
+class DocumentView(Reply, frozen=True):
     """A document to read and label; ``shown`` of its ``length`` characters are in ``pieces``.
 
     ``none`` is the probability that it has none of the known topics; ``outside``: no topic reaches its threshold.
@@ -85,16 +87,14 @@ class DocumentView:
     copies: int
 
 
-@dataclass(frozen=True, slots=True)
-class TextPart:
+class TextPart(Reply, frozen=True):
     """A further part of a long document, up to the character ``end``."""
 
     text: str
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentEntry:
+class DocumentEntry(Reply, frozen=True):
     """A document in a list; ``check`` is the reason why its label looks wrong, ``none`` as in `DocumentView`."""
 
     row: int
@@ -107,8 +107,7 @@ class DocumentEntry:
     labels: DocumentLabels
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentPage:
+class DocumentPage(Reply, frozen=True):
     """One page of a list of documents."""
 
     documents: list[DocumentEntry]
@@ -117,15 +116,13 @@ class DocumentPage:
     pages: int
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentRows:
+class DocumentRows(Reply, frozen=True):
     """The rows of all documents of a selection."""
 
     rows: list[int]
 
 
-@dataclass(frozen=True, slots=True)
-class NextDocument:
+class NextDocument(Reply, frozen=True):
     """The next document and the reason for it; without a row, ``why`` explains that none is left.
 
     ``key`` is the topic that a question is about. The page gets the ``document`` with it, without a second request.
@@ -138,16 +135,14 @@ class NextDocument:
     document: DocumentView | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
+class Neighbour(Reply, frozen=True):
     """A similar topic."""
 
     name: str
     similarity: float
 
 
-@dataclass(frozen=True, slots=True)
-class TopicSummary:
+class TopicSummary(Reply, frozen=True):
     """A topic in the last fit: terms, share of the documents that have it, and similar topics."""
 
     terms: list[Term]
@@ -155,8 +150,7 @@ class TopicSummary:
     nearest: list[Neighbour]
 
 
-@dataclass(frozen=True, slots=True)
-class LabelEffect:
+class LabelEffect(Reply, frozen=True):
     """Number of documents with a known topic, and the effect of its labels.
 
     ``followed`` is the share of its labelled documents that contain it. ``reason`` explains labels that did not take
@@ -169,8 +163,7 @@ class LabelEffect:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownTopic:
+class KnownTopic(Reply, frozen=True):
     """A known topic; ``labels`` is its number of labelled documents, ``fit`` and ``effect`` come from the last fit.
 
     ``parent`` is the key of the topic above it, and ``level`` counts from 1. ``older`` is the number of documents with
@@ -191,40 +184,57 @@ class KnownTopic:
     effect: LabelEffect | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FreeTopic:
-    """A free topic of the last fit, made up of ``groups`` groups of documents; 0 if it has no groups.
-
-    ``parent`` is the key of the known topic that it is inside.
-    """
+class FreeTopic(Reply, frozen=True):
+    """A free topic of the last fit, made up of ``groups`` groups of documents; 0 if it has no groups."""
 
     key: str
     name: str
     fit: TopicSummary
     documents: int
     groups: int
-    parent: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NoTopic:
+class NoTopic(Reply, frozen=True):
     """Documents with none of the known topics: their share, and the number without a predicted topic."""
 
     share: float
     documents: int
 
 
-@dataclass(frozen=True, slots=True)
-class TopicLists:
-    """All topics; ``none`` is missing if every document has a known topic."""
+class Beginning(Reply, frozen=True):
+    """Id and beginning of a document."""
+
+    row: int
+    id: str
+    text: str
+
+
+class GroupView(Reply, frozen=True):
+    """A group of the topic that was split last: its number, terms, number of documents, and some of these."""
+
+    number: int
+    terms: list[str]
+    documents: int
+    surest: list[Beginning]
+
+
+class SplitView(Reply, frozen=True):
+    """Groups of the documents of a known topic, by its key."""
+
+    key: int
+    groups: list[GroupView]
+
+
+class TopicLists(Reply, frozen=True):
+    """All topics; ``none`` is missing if every document has a known topic, and ``split`` before a split."""
 
     known: list[KnownTopic]
     free: list[FreeTopic]
     none: NoTopic | None = None
+    split: SplitView | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Reply, frozen=True):
     """Numbers of documents: labelled, differing, changed since the last fit, all, and the target."""
 
     labelled: int
@@ -234,8 +244,7 @@ class Progress:
     target: int
 
 
-@dataclass(frozen=True, slots=True)
-class CurvePoint:
+class CurvePoint(Reply, frozen=True):
     """Average precision on hidden labels, over all labels (micro) and as a mean over topics (macro).
 
     The band of the curve is two standard errors wide on each side; 0 for fits of older versions.
@@ -250,19 +259,7 @@ class CurvePoint:
     macro_error: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class MapLabel:
-    """A name on the map, with a line to its circle where it stands apart."""
-
-    x: float
-    y: float
-    text: str
-    anchor: str
-    line: tuple[float, float, float, float] | None
-
-
-@dataclass(frozen=True, slots=True)
-class MapTopic:
+class MapTopic(Reply, frozen=True):
     """A circle on the map; free topics have no colour."""
 
     key: Key
@@ -272,11 +269,10 @@ class MapTopic:
     radius: float
     colour: str
     share: float
-    label: MapLabel | None
+    label: Label | None
 
 
-@dataclass(frozen=True, slots=True)
-class TopicMap:
+class TopicMap(Reply, frozen=True):
     """The map of the topics."""
 
     topics: list[MapTopic]
@@ -284,8 +280,7 @@ class TopicMap:
     height: int
 
 
-@dataclass(frozen=True, slots=True)
-class GroupTopic:
+class GroupTopic(Reply, frozen=True):
     """The share of documents with a topic, or with none, in each group, with the ends of its interval."""
 
     key: Key
@@ -296,8 +291,7 @@ class GroupTopic:
     high: list[float | None]
 
 
-@dataclass(frozen=True, slots=True)
-class GroupTable:
+class GroupTable(Reply, frozen=True):
     """Topics by the groups of a column, with the number of documents per group; largest differences first.
 
     ``estimated``: the shares are corrected by labels and have intervals; otherwise they are plain averages.
@@ -314,8 +308,7 @@ class GroupTable:
     lines: list[LineChart]
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressPage:
+class ProgressPage(Reply, frozen=True):
     """The page "Progress"."""
 
     map: TopicMap
@@ -325,8 +318,7 @@ class ProgressPage:
     columns: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class PointTopic:
+class PointTopic(Reply, frozen=True):
     """A topic on the document map; only known topics have a colour of their own."""
 
     key: Key
@@ -335,8 +327,7 @@ class PointTopic:
     colour: str
 
 
-@dataclass(frozen=True, slots=True)
-class MapPoints:
+class MapPoints(Reply, frozen=True):
     """The points of the document map, as little-endian numbers in base 64.
 
     Coordinates and topics have 16 bits, memberships and flags 8, rows 32. ``rows`` is empty if the map has every
@@ -355,8 +346,7 @@ class MapPoints:
     sample: str
 
 
-@dataclass(frozen=True, slots=True)
-class MapStatus:
+class MapStatus(Reply, frozen=True):
     """Whether there is a document map: it is ready, being made, missing until the first fit, or failed."""
 
     state: Literal["ready", "making", "missing", "failed"]
@@ -365,25 +355,14 @@ class MapStatus:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class MapPage:
+class MapPage(Reply, frozen=True):
     """The page "Map"."""
 
     points: MapPoints | None
     status: MapStatus
 
 
-@dataclass(frozen=True, slots=True)
-class Beginning:
-    """Id and beginning of a document."""
-
-    row: int
-    id: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class FitStatus:
+class FitStatus(Reply, frozen=True):
     """The state of the fit in the background: its stage, and how far it is; ``queued``: another fit follows it."""
 
     state: Literal["idle", "fitting", "checking"] = "idle"
@@ -396,8 +375,7 @@ class FitStatus:
     queued: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSummary:
+class ModelSummary(Reply, frozen=True):
     """The last fit: changes, warnings, seconds, and labelled documents.
 
     ``warm``: it used vocabulary and latent semantics of an earlier fit, which do not change the result. ``belief`` is
@@ -416,8 +394,7 @@ class ModelSummary:
 # --- messages to all open pages ---
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(Reply, frozen=True):
     """Labels or topics changed; ``many``: ``documents`` lists only some of the rows."""
 
     who: str
@@ -428,45 +405,46 @@ class Changed:
     kind: Literal["changed"] = "changed"
 
 
-@dataclass(frozen=True, slots=True)
-class FitMoved:
+class FitMoved(Reply, frozen=True):
     """The fit reached another stage, or ended."""
 
     status: FitStatus
     kind: Literal["fit"] = "fit"
 
 
-@dataclass(frozen=True, slots=True)
-class Refitted:
+class Refitted(Reply, frozen=True):
     """A new model is in use."""
 
     progress: Progress
     kind: Literal["fitted"] = "fitted"
 
 
-@dataclass(frozen=True, slots=True)
-class Advised:
+class GroupsFound(Reply, frozen=True):
+    """A topic was split: its groups can be shown."""
+
+    kind: Literal["groups"] = "groups"
+
+
+class Advised(Reply, frozen=True):
     """Suggestions, doubtful labels or the stopping advice of the last fit are ready."""
 
     kind: Literal["advised"] = "advised"
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Reply, frozen=True):
     """The last fit was evaluated on hidden labels."""
 
     kind: Literal["judged"] = "judged"
 
 
-@dataclass(frozen=True, slots=True)
-class Mapped:
+class Mapped(Reply, frozen=True):
     """The document map moved on, is ready, or failed."""
 
     status: MapStatus
     kind: Literal["mapped"] = "mapped"
 
 
-Notice: TypeAlias = Changed | FitMoved | Refitted | Advised | Judged | Mapped
+Notice: TypeAlias = Changed | FitMoved | Refitted | GroupsFound | Advised | Judged | Mapped
 
 
 # --- coders ---
@@ -479,9 +457,13 @@ class Measured(NamedTuple):
     low: float
     high: float
 
+    @classmethod
+    def of(cls, found: Estimate) -> "Measured | None":
+        """Return an estimate, or None if it is not defined."""
+        return None if found.value != found.value else cls(*found)
 
-@dataclass(frozen=True, slots=True)
-class CoderTopic:
+
+class CoderTopic(Reply, frozen=True):
     """A coder compared with people on one topic; None where a measure is not defined."""
 
     key: int
@@ -494,8 +476,7 @@ class CoderTopic:
     kappa: Measured | None
 
 
-@dataclass(frozen=True, slots=True)
-class Differing:
+class Differing(Reply, frozen=True):
     """A document where people and a coder disagree: its beginning, and the topics according to each."""
 
     row: int
@@ -506,8 +487,7 @@ class Differing:
     score: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class CoderSummary:
+class CoderSummary(Reply, frozen=True):
     """A coder: answered documents, labelled ones among them, measures, and the first documents of disagreement."""
 
     name: str
@@ -520,8 +500,7 @@ class CoderSummary:
     documents: list[Differing]
 
 
-@dataclass(frozen=True, slots=True)
-class CoderPage:
+class CoderPage(Reply, frozen=True):
     """All coders of a project."""
 
     coders: list[CoderSummary]
@@ -530,16 +509,14 @@ class CoderPage:
 # --- people ---
 
 
-@dataclass(frozen=True, slots=True)
-class PersonSummary:
+class PersonSummary(Reply, frozen=True):
     """A person, and the number of documents with labels of this person."""
 
     name: str
     documents: int
 
 
-@dataclass(frozen=True, slots=True)
-class PairSummary:
+class PairSummary(Reply, frozen=True):
     """Two people, and the number of documents that both labelled."""
 
     first: str
@@ -547,8 +524,7 @@ class PairSummary:
     documents: int
 
 
-@dataclass(frozen=True, slots=True)
-class TopicAgreement:
+class TopicAgreement(Reply, frozen=True):
     """Agreement on one topic: α of all people, κ of the chosen pair, each with its number of documents."""
 
     key: int
@@ -559,8 +535,7 @@ class TopicAgreement:
     kappa: Measured | None
 
 
-@dataclass(frozen=True, slots=True)
-class AgreementPage:
+class AgreementPage(Reply, frozen=True):
     """The page "Agreement"; ``pair`` is the position of the chosen pair.
 
     ``overlap`` documents are for several people, ``overlap_done`` of them have all labels. ``differing`` documents
@@ -577,8 +552,7 @@ class AgreementPage:
     settled: int
 
 
-@dataclass(frozen=True, slots=True)
-class Disagreement:
+class Disagreement(Reply, frozen=True):
     """A document and a topic about which people differ, with the people on each side; ``more``: the text is longer."""
 
     row: int
@@ -591,8 +565,7 @@ class Disagreement:
     notes: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class DisagreementPage:
+class DisagreementPage(Reply, frozen=True):
     """Some open disagreements, and the number of all of them."""
 
     disagreements: list[Disagreement]

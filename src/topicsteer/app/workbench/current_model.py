@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.analysis.effects import label_effects
-from topicsteer.analysis.suggest import Doubt, Suggestion, suggest_unknown
+from topicsteer.analysis.label_advice import label_effects
+from topicsteer.analysis.suggestions import Suggestion, suggest_unknown
 from topicsteer.analysis.topics import Topics
-from topicsteer.app.workbench.answers import Key
-from topicsteer.app.workbench.errors import NotFound
 from topicsteer.app.workbench.event_log import Topic
-from topicsteer.guidance.apply import THRESHOLD_RANGE, accepted
+from topicsteer.app.workbench.model_record import Key, ModelRecord
+from topicsteer.app.workbench.refusals import NotFound
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.system.types import Array
 
@@ -25,64 +24,58 @@ TERMS = 10
 SHOWN = 8
 # Beginning of the key of a free topic, and the key of documents that have none of the known topics.
 FREE, OUTSIDE = "free-", "none"
-# The part of a document from which it has a free topic that the guide does not know.
-FREE_PART = 0.2
 
 
 class CurrentModel:
-    """A fitted model and the description that was stored with it.
+    """A fitted model and the record that is stored with it.
 
     Values that pages need often are computed once, here: ``terms`` with their strengths, and the ``effects`` of labels.
     ``none`` is the probability that a document has none of the known topics, and ``outside`` is True where it is
     predicted. ``top`` is the strongest membership of each document, or ``none`` if that is larger. ``doubt`` is 1 where
     it is 0.5. ``has`` is True for each document and known topic that it has. ``in_groups`` is the number of groups of
-    documents that make up each free topic; 0 without groups. Free topics inside known ones come last. ``parents`` has
-    the column of the known topic that each free topic is inside, or None.
+    documents that make up each free topic; 0 without groups.
 
     Parameters
     ----------
     folder : Path
         The files of the model, loaded without documents.
-    meta : mapping
-        Its description: "keys" are the topics of its known columns, "seq" is the last event before the fit.
+    record : ModelRecord
+        Facts about the fit.
     vectors : array, optional
         Embeddings of the documents, if they are in a file.
     """
 
-    def __init__(self, folder: Path, meta: Mapping[str, Any], vectors: Array | None = None) -> None:
+    def __init__(self, folder: Path, record: ModelRecord, vectors: Array | None = None) -> None:
         self.folder = folder
-        self.model = model = TopicModel.load(folder)
-        model.embeddings_ = vectors
-        self.meta = dict(meta)
-        self.keys: list[int] = list(meta["keys"])
+        self.model = model = TopicModel.load(folder, embeddings=vectors)
+        self.record = record
+        self.keys = record.keys
         self.result = model.state_.topics
         self.forest = model.codebook.forest
-        # Columns of known topics, and of free topics inside them.
         self.n_known = self.result.n_known
-        self.named = [k for k in range(self.n_known) if k not in self.result.found]
-        self.column = dict(zip(self.keys, self.named, strict=True))
-        self.free_columns: list[int] = [*range(self.n_known, len(self.result)), *self.result.found]
-        self.n_free = len(self.free_columns)
-        inside = () if self.forest is None else (self.forest.parents[k] for k in self.result.found)
-        self.parents = [*[None] * (len(self.result) - self.n_known), *inside]
+        self.n_free = len(self.result) - self.n_known
+        self.column = dict(zip(self.keys, range(self.n_known), strict=True))
         self.column_keys = column_keys(self.keys, self.result)
         self.open: bool = model.state_.open
-        self.memberships: NDArray[np.float32] = np.asarray(model.memberships_, dtype=np.float32)
-        self.thresholds = np.asarray(model.thresholds_)
-        belongs = self.result.all_memberships(model.supervision_.outsiders)
-        self.free: Array = belongs[:, self.free_columns]
-        self.none: NDArray[np.float32] = np.asarray(belongs[:, -1], dtype=np.float32)
+        self.memberships: NDArray[np.float32] = np.asarray(model.state_.known_memberships, dtype=np.float32)
+        self.thresholds = np.asarray(model.state_.thresholds)
+        self.judged = judged = model.state_.judged
+        self.free: Array = judged.free
+        self.none: NDArray[np.float32] = np.asarray(judged.none, dtype=np.float32)
         strongest = self.memberships.max(axis=1, initial=0.0)
         self.top: NDArray[np.float32] = np.maximum(strongest, self.none)
         self.doubt: NDArray[np.float32] = np.asarray(1 - 2 * np.abs(self.top - 0.5), dtype=np.float32)
-        self.has: NDArray[np.bool_] = accepted(np.asarray(model.state_.memberships), self.thresholds)
+        self.has: NDArray[np.bool_] = judged.has_known
         # Number of documents with each known topic.
         self.documents: list[int] = self.has.sum(axis=0).tolist()
-        self.outside: NDArray[np.bool_] = np.asarray(~self.has.any(axis=1) if self.open else self.none > strongest)
+        self.outside: NDArray[np.bool_] = judged.has_none
+        self._has_free: NDArray[np.bool_] = judged.has()[:, self.n_known :]
         groups = model.state_.free_groups
         self.in_groups = [len(groups[k]) if k < len(groups) else 0 for k in range(self.n_free)]
         self.terms = [self.result.term_strengths(k, TERMS) for k in range(len(self.result))]
-        self.effects: Mapping[str, Sequence[Any]] = label_effects(self.result, model.supervision_, model.profiles_)
+        self.effects: Mapping[str, Sequence[Any]] = label_effects(
+            self.result, model.state_.supervision, model.state_.profiles
+        )
 
     def renamed(self, topics: Mapping[int, Topic]) -> Topics:
         """Return the result under the current names of the topics."""
@@ -105,16 +98,11 @@ class CurrentModel:
         """
         if key == OUTSIDE:
             return self.outside
-        strength, number = self.strength(key), self.free_number(key)
-        if self.parents[number] is not None:
-            return np.asarray(self.has[:, self.free_columns[number]])
-        if not self.in_groups[number]:
-            return np.asarray(strength >= FREE_PART)
-        return np.asarray((strength >= max(THRESHOLD_RANGE)) & self.outside)
+        return self._has_free[:, self.free_number(key)]
 
     def surest(self, key: str, n: int) -> list[int]:
         """Return the unlabelled documents that most surely have a free topic, surest first."""
-        strength = np.where(self.model.supervision_.labelled, 0, self.strength(key))
+        strength = np.where(self.model.state_.supervision.labelled, 0, self.strength(key))
         return [int(row) for row in np.argsort(-strength, kind="stable")[:n] if strength[row] > 0]
 
     @cached_property
@@ -122,10 +110,9 @@ class CurrentModel:
         """Documents of the largest free topics; none in a closed world."""
         if not self.open or not any(self.in_groups):
             return []
-        top = self.parents.count(None)
         names = self.result.names[self.n_known :]
-        sizes = [int(self.members(f"{FREE}{k}").sum()) for k in range(top)]
-        return suggest_unknown(self.free[:, :top], names, sizes, self.model.supervision_.labelled)
+        sizes = [int(self.members(f"{FREE}{k}").sum()) for k in range(self.n_free)]
+        return suggest_unknown(self.free, names, sizes, self.model.state_.supervision.labelled)
 
     def key_of(self, k: int) -> Key:
         """Return the key of a column: a number for a known topic, "free-3" for a free one."""
@@ -137,7 +124,7 @@ class CurrentModel:
 
     def free_column(self, key: str) -> int:
         """Return the column of a free topic."""
-        return self.free_columns[self.free_number(key)]
+        return self.n_known + self.free_number(key)
 
     def free_number(self, key: str) -> int:
         """Return the number of a free topic."""
@@ -146,24 +133,10 @@ class CurrentModel:
             raise NotFound("This free topic no longer exists: the last fit found others.")
         return number
 
-    @property
-    def checks(self) -> list[Doubt]:
-        """Labels that look wrong, most doubtful first, with keys of topics in place of column numbers.
-
-        Projects of 0.1.0 stored the topic's name and the finished sentence instead.
-        """
-        keys = dict(zip(self.result.names, self.keys, strict=False))
-        checks: list[dict[str, Any]] = self.meta.get("checks", [])
-        blank: dict[str, Any] = {"strength": 0.0, "why": ""}
-        return [Doubt(**blank | check | {"topic": keys.get(check["topic"], check["topic"])}) for check in checks]
-
 
 def column_keys(keys: Sequence[int], topics: Topics) -> list[Key]:
-    """Return the key of each column, from the keys of the known topics; free topics inside others are numbered last."""
-    named = iter(keys)
-    found = {k: f"{FREE}{len(topics) - topics.n_known + i}" for i, k in enumerate(topics.found)}
-    top = [f"{FREE}{k}" for k in range(len(topics) - topics.n_known)]
-    return [*(found[k] if k in found else next(named) for k in range(topics.n_known)), *top]
+    """Return the key of each column, from the keys of the known topics."""
+    return [*keys, *(f"{FREE}{k}" for k in range(len(topics) - topics.n_known))]
 
 
 def summarise_changes(old: CurrentModel | None, new: CurrentModel, topics: Mapping[int, Topic]) -> list[str]:

@@ -10,10 +10,12 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from topicsteer.app.workbench.database import Database
 from topicsteer.labels import codebook
+
+if TYPE_CHECKING:
+    from topicsteer.app.workbench.project import Database
 
 # States of a topic in a document.
 PERMITTED, FORBIDDEN, CLEARED = "permitted", "forbidden", "cleared"
@@ -33,6 +35,9 @@ ORIGIN = -1
 NOTE = -2
 # States of that choice: drawn at random, or chosen by the model or by a person.
 RANDOM, SUGGESTED = "random", "suggested"
+# All states of a label, and of a choice.
+LABELS = (PERMITTED, FORBIDDEN, CLEARED, CONFIRMED, REST, NONE, SKIPPED, LATER)
+CHOICES = (RANDOM, SUGGESTED, CLEARED)
 # Fields of a topic by their names in the project file.
 STORED = {
     "topic": "key", "name": "name", "description": "description", "colour": "colour", "position": "position",

@@ -13,31 +13,28 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from topicsteer.analysis.document_map import Layout
-from topicsteer.app.workbench.agreement import agreement_frame
+from topicsteer.analysis.map_layout import Layout
+from topicsteer.app.workbench.agreement_view import agreement_frame
 from topicsteer.app.workbench.current_model import CurrentModel
-from topicsteer.app.workbench.document_map import MapMaker
-from topicsteer.app.workbench.errors import Conflict, Invalid
 from topicsteer.app.workbench.event_log import NOTE, ORIGIN, PRESENT, REST
-from topicsteer.app.workbench.groups import breakdowns
-from topicsteer.app.workbench.label_state import Decision
+from topicsteer.app.workbench.map_view import MapMaker
+from topicsteer.app.workbench.progress_view import breakdowns
 from topicsteer.app.workbench.project import read_documents
-from topicsteer.app.workbench.text_rules import DECISION, FILE, is_person
-from topicsteer.app.workbench.tree import Tree
+from topicsteer.app.workbench.refusals import DECISION, FILE, Conflict, Invalid, is_person
+from topicsteer.app.workbench.session import Decision
+from topicsteer.app.workbench.topic_tree import Tree
 from topicsteer.app.workbench.views import Views
 from topicsteer.corpora.cells import is_plain_name
-from topicsteer.corpora.label_files.formats import COMPLETE, LABELLED_BY
-from topicsteer.corpora.label_files.paths import PATH_SEPARATOR
+from topicsteer.corpora.label_files import COMPLETE, LABELLED_BY, PATH_SEPARATOR
 from topicsteer.labels.codebook import Codebook
+from topicsteer.labels.codebook_files import write_codebook
 from topicsteer.labels.origin import CHOSEN
-from topicsteer.labels.refi_qda import write_codebook
 from topicsteer.model.reports import report_data
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.report import page, workbook
-from topicsteer.report import tables as sheets
-from topicsteer.report.codebook import CodedDocument, Entry, render_codebook
-from topicsteer.report.excel import write_workbook
-from topicsteer.report.page import ReportData
+from topicsteer.report import table_files as sheets
+from topicsteer.report.page import CodedDocument, Entry, ReportData, render_codebook
+from topicsteer.report.workbook import write_workbook
 from topicsteer.system.files import Scratch, replacing
 from topicsteer.system.values import NONE
 
@@ -198,7 +195,7 @@ class Exporter:
 
     def _level_names(self) -> list[str]:
         """Return the names of the columns of a tree: one more than levels, if a label means "nothing below"."""
-        if self.session.tree.forest is None:
+        if self.session.tree.forest.flat:
             return []
         deepest = max((len(has) for *_, labels, _ in self._labelled() for has in labels), default=0)
         return [f"level {k + 1}" for k in range(max(deepest, self.session.tree.levels))]
@@ -283,7 +280,7 @@ class Exporter:
         tree, own = self.session.tree, self.session.settings.path_separator
         view = ElementTree.Element("View")
         ElementTree.SubElement(view, "Text", name="text", value="$text")
-        kind, more = ("Choices", {"choice": "multiple"}) if tree.forest is None else ("Taxonomy", {})
+        kind, more = ("Choices", {"choice": "multiple"}) if tree.forest.flat else ("Taxonomy", {})
         top = ElementTree.SubElement(view, kind, {"name": "topic", "toName": "text"} | more)
         nodes: dict[int | None, ElementTree.Element] = {None: top}
         for key in tree.order:
@@ -313,11 +310,11 @@ class Exporter:
         if fitted is None:
             raise Conflict("There is no fitted model yet. Fit first, then export.")
         now = fitted.renamed(self.session.topics).names
-        names, taken = list(now), {now[k] for k in fitted.free_columns}
-        for k in fitted.named:
+        names, taken = list(now), set(now[fitted.n_known :])
+        for k in range(fitted.n_known):
             names[k] = f"{now[k]} ({k + 1})" if now[k] in taken else now[k]
             taken.add(names[k])
-        return TopicModel.load(fitted.folder).rename_topics(names)
+        return TopicModel.load(fitted.folder).edit.rename_all(names)
 
     def _memberships(self) -> "pl.DataFrame":
         table: pl.DataFrame = self._loaded().memberships()
@@ -348,7 +345,9 @@ class Exporter:
         rows = [row for row, d in self.session.decisions.items() if d.permitted or d.forbidden]
         people = Counter(person for row in rows for person in self.session.votes_of(row) if person != DECISION)
         title = f"Methods of {self.views.project.path.stem}"
-        text = model.methods(as_html=True, shares=model.prevalence(), people=dict(people.most_common()), title=title)
+        text = model.findings.methods(
+            as_html=True, shares=model.findings.prevalence(), people=dict(people.most_common()), title=title
+        )
         path.write_text(text, encoding="utf-8")
 
     def _codebook(self, path: Path) -> None:
@@ -375,7 +374,7 @@ class Exporter:
         """Typical documents of a topic, and unlabelled documents near its threshold."""
         P = fitted.memberships[:, k]
         typical = np.argsort(-P, kind="stable")[:EXAMPLES]
-        near = np.where(fitted.model.supervision_.labelled, np.inf, np.abs(P - fitted.thresholds[k]))
+        near = np.where(fitted.model.state_.supervision.labelled, np.inf, np.abs(P - fitted.thresholds[k]))
         border = [row for row in np.argsort(near, kind="stable")[:EXAMPLES] if near[row] < 0.25]
         documents = {}
         for title, rows in (("Typical documents", typical), ("Borderline documents", border)):
@@ -388,8 +387,8 @@ class Exporter:
 
 def _label_studio_result(paths: Sequence[tuple[str, ...]], tree: Tree) -> dict[str, Any]:
     """The labels of one person as Label Studio writes them: choices, or paths of a taxonomy."""
-    kind = "choices" if tree.forest is None else "taxonomy"
-    value: list[Any] = [path[0] for path in paths] if tree.forest is None else [list(path) for path in paths]
+    kind = "choices" if tree.forest.flat else "taxonomy"
+    value: list[Any] = [path[0] for path in paths] if tree.forest.flat else [list(path) for path in paths]
     return {"type": kind, "from_name": "topic", "to_name": "text", "value": {kind: value}}
 
 

@@ -1,16 +1,265 @@
-"""Starts the worker process, sends it orders, reads its reports and ends it."""
+"""The process that fits, seen from the workbench: orders, reports, and `FitProcess`, which starts and ends it.
+
+Orders and reports are JSON objects, one per line; `worker` has the other side.
+"""
+
+from __future__ import annotations
 
 import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from subprocess import DEVNULL, PIPE, Popen
+from typing import Any, TypeAlias
 
-from topicsteer.app.workbench import fit_messages as messages
-from topicsteer.app.workbench.fit_messages import AnyReport, EditOrder, FitOrder, Order
+import msgspec
 
+from topicsteer.analysis.suggestions import Doubt
+from topicsteer.app.workbench.model_record import GroupShares, Scores, SuggestedRow
+
+# Command that starts the worker.
+WORKER = [sys.executable, "-m", "topicsteer.app.workbench.worker"]
 # Seconds that a cancelled fit has to end by itself.
 PATIENCE = 4.0
+
+
+class FitOrder(msgspec.Struct, frozen=True, tag="fit", tag_field="do"):
+    """Fit a project.
+
+    Parameters
+    ----------
+    project : str
+        Path of the project file.
+    folder : str
+        Folder for the files of the model.
+    topics : list
+        The codebook as JSON.
+    labels, forbidden : dict
+        Names of topics by row.
+    chosen : dict
+        How labelled documents were chosen, by row.
+    complete : bool
+        Topics that are not among a document's labels are forbidden.
+    free : int
+        Number of free topics.
+    world : "open", "closed" or None
+        Whether documents may have none of the topics; None: the fit decides.
+    previous : str, optional
+        Folder of the last model, for its vocabulary and latent semantics.
+    scratch : bool
+        Use nothing of earlier models.
+    path_separator : str, optional
+        Separator of the levels in names that are paths.
+    segmenter, embeddings : str, optional
+        Segmenter of the texts, and the name of their embeddings.
+    """
+
+    project: str
+    folder: str
+    topics: list[dict[str, Any]]
+    labels: dict[int, list[str]]
+    forbidden: dict[int, list[str]]
+    complete: bool
+    free: int
+    world: str | None = None
+    previous: str | None = None
+    scratch: bool = False
+    chosen: dict[int, str] = {}
+    path_separator: str | None = None
+    segmenter: str | None = None
+    embeddings: str | None = None
+
+
+class SplitTopic(msgspec.Struct, frozen=True, tag="split"):
+    """Split a topic by its column: replace a free topic by its parts, or find groups of a known one."""
+
+    column: int
+    parts: int
+
+
+class CutFree(msgspec.Struct, frozen=True, tag="cut"):
+    """Show at most this number of free topics."""
+
+    number: int
+
+
+class MergeFree(msgspec.Struct, frozen=True, tag="merge"):
+    """Merge a free topic into another free topic or into a known one, both by their columns."""
+
+    column: int
+    into: int
+
+
+class AdoptFree(msgspec.Struct, frozen=True, tag="adopt"):
+    """Make a free topic known, by its column."""
+
+    column: int
+    name: str
+    key: int
+
+
+Edit: TypeAlias = SplitTopic | CutFree | MergeFree | AdoptFree
+
+
+class EditOrder(msgspec.Struct, frozen=True, tag="edit", tag_field="do"):
+    """Edit the free topics of the last model, without a fit.
+
+    Parameters
+    ----------
+    project : str
+        Path of the project file.
+    folder : str
+        Folder for the files of the edited model.
+    previous : str
+        Folder of the last model.
+    keys : list of int
+        Keys of its known topics.
+    edit : Edit
+        The change.
+    embeddings : str, optional
+        The name of the embeddings of the texts.
+    """
+
+    project: str
+    folder: str
+    previous: str
+    keys: list[int]
+    edit: Edit
+    embeddings: str | None = None
+
+
+class CancelOrder(msgspec.Struct, frozen=True, tag="cancel", tag_field="do"):
+    """Cancel the fit."""
+
+
+class Report(msgspec.Struct, frozen=True, tag_field="at"):
+    """A message of the worker."""
+
+
+class Ready(Report, frozen=True, tag="ready"):
+    """The worker waits for orders."""
+
+
+class Progressed(Report, frozen=True, tag="progress"):
+    """The fit, or the work after it, moved on."""
+
+    stage: str
+    done: int
+    total: int | None
+    detail: str
+
+
+class Finished(Report, frozen=True, tag="fitted"):
+    """The model is saved; ``objective`` is its history over the iterations.
+
+    ``warm``: vocabulary and latent semantics come from an earlier fit.
+    """
+
+    folder: str
+    seconds: float
+    warm: bool
+    notes: list[str]
+    objective: list[float]
+
+
+class Edited(Report, frozen=True, tag="edited"):
+    """The edited model is saved."""
+
+    folder: str
+
+
+class Group(msgspec.Struct, frozen=True):
+    """A group of the documents of a known topic: terms, number of documents, and the surest of these."""
+
+    terms: list[str]
+    documents: int
+    rows: list[int]
+
+
+class Grouped(Report, frozen=True, tag="grouped"):
+    """Groups of the documents of a known topic were found, by its column; the model is unchanged."""
+
+    column: int
+    groups: list[Group]
+
+
+class FoundGroups(msgspec.Struct, frozen=True):
+    """Groups of the documents of a known topic, by its key, that were not adopted; each keeps its number."""
+
+    key: int
+    groups: dict[int, Group]
+
+
+class Suggested(Report, frozen=True, tag="suggested"):
+    """Documents to label next, and labels that look wrong."""
+
+    suggestions: list[SuggestedRow]
+    checks: list[Doubt]
+
+
+class StoppingAdvice(Report, frozen=True, tag="stopping"):
+    """Advice on whether more labels help."""
+
+    sentence: str
+
+
+class Evaluated(Report, frozen=True, tag="judged"):
+    """The model was evaluated on hidden labels."""
+
+    scores: Scores
+
+
+class Shared(Report, frozen=True, tag="shares"):
+    """Shares of topics in the groups of columns."""
+
+    shares: dict[str, GroupShares]
+
+
+class Rested(Report, frozen=True, tag="rest"):
+    """All work after the fit is done."""
+
+
+class Failed(Report, frozen=True, tag="failed"):
+    """The fit failed."""
+
+    message: str
+    kind: str = ""
+
+
+class Cancelled(Report, frozen=True, tag="cancelled"):
+    """The fit was cancelled."""
+
+
+class Ended(Report, frozen=True, tag="ended"):
+    """The process ended in the middle of a fit; sent by `FitProcess`."""
+
+    code: int
+
+
+Order: TypeAlias = FitOrder | EditOrder | CancelOrder
+AnyReport: TypeAlias = (
+    Ready | Progressed | Finished | Edited | Grouped | Suggested | StoppingAdvice | Evaluated | Shared | Rested | Failed
+    | Cancelled | Ended
+)  # fmt: skip
+read_order = msgspec.json.Decoder(Order).decode
+read_report = msgspec.json.Decoder(AnyReport).decode
+
+
+class MapLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line about the document map: documents that have a place, or the end with the width, or with an error."""
+
+    done: int = 0
+    total: int = 0
+    aspect: float = 0.0
+    error: str = ""
+
+
+read_map_line = msgspec.json.Decoder(MapLine).decode
+
+
+def line(message: Order | AnyReport | MapLine) -> str:
+    """Return a message as one line of JSON."""
+    return msgspec.json.encode(message).decode() + "\n"
 
 
 class FitProcess:
@@ -20,15 +269,18 @@ class FitProcess:
     ----------
     on_message : callable
         Called with each report of the worker, in a separate thread.
+    patience : float
+        Seconds that a cancelled fit has to end by itself.
     """
 
-    def __init__(self, on_message: Callable[[AnyReport], None]) -> None:
+    def __init__(self, on_message: Callable[[AnyReport], None], patience: float = PATIENCE) -> None:
         self.on_message = on_message
+        self.patience = patience
         self.busy = False
-        self._process: Popen[str] | None = None
+        self.process: Popen[str] | None = None
         # The process that `cancel` has killed.
         self._killed: Popen[str] | None = None
-        self._thread: threading.Thread | None = None
+        self.thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
     def start(self, order: FitOrder | EditOrder) -> bool:
@@ -36,56 +288,55 @@ class FitProcess:
         with self._lock:
             if self.busy:
                 return False
-            if self._process is None or self._process.poll() is not None:
-                command = [sys.executable, "-m", "topicsteer.app.workbench.worker"]
-                self._process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, encoding="utf-8")  # noqa: S603
-                self._thread = threading.Thread(target=self._read, args=(self._process,), daemon=True)
-                self._thread.start()
+            if self.process is None or self.process.poll() is not None:
+                self.process = Popen(WORKER, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, encoding="utf-8")  # noqa: S603
+                self.thread = threading.Thread(target=self._read, args=(self.process,), daemon=True)
+                self.thread.start()
             self.busy = True
-            self._send(self._process, order)
+            self._send(self.process, order)
             return True
 
     def cancel(self) -> None:
         """Cancel the fit; kill the process if that takes too long."""
         with self._lock:
-            process = self._process
+            process = self.process
             if not self.busy or process is None:
                 return
-            self._send(process, messages.CancelOrder())
+            self._send(process, CancelOrder())
 
         def kill() -> None:
-            if self.busy and self._process is process and process.poll() is None:
+            if self.busy and self.process is process and process.poll() is None:
                 self._killed = process
                 process.kill()
 
-        timer = threading.Timer(PATIENCE, kill)
+        timer = threading.Timer(self.patience, kill)
         timer.daemon = True
         timer.start()
 
     def close(self) -> None:
         """Kill the process."""
         self.busy = False
-        if self._process is not None and self._process.poll() is None:
-            self._process.kill()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(PATIENCE)
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+        if self.thread is not None and self.thread is not threading.current_thread():
+            self.thread.join(self.patience)
 
     @staticmethod
     def _send(process: Popen[str], order: Order) -> None:
         assert process.stdin is not None  # noqa: S101
         with suppress(OSError, ValueError):  # the reading thread notices that the process ended
-            process.stdin.write(messages.line(order))
+            process.stdin.write(line(order))
             process.stdin.flush()
 
     def _read(self, process: Popen[str]) -> None:
         assert process.stdout is not None  # noqa: S101
         for line in process.stdout:
-            report = messages.read_report(line)
-            if isinstance(report, messages.Failed | messages.Cancelled):
+            report = read_report(line)
+            if isinstance(report, Failed | Cancelled):
                 self.busy = False
             self.on_message(report)
         with suppress(OSError), process:  # unsent orders are lost with the process
             code = process.wait()
         if self.busy:
             self.busy = False
-            self.on_message(messages.Cancelled() if self._killed is process else messages.Ended(code))
+            self.on_message(Cancelled() if self._killed is process else Ended(code))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from contextlib import closing
-from datetime import UTC, datetime
+import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib.resources import files
 from pathlib import Path
@@ -16,32 +16,235 @@ from typing import Any, BinaryIO
 
 from topicsteer import __version__
 from topicsteer.analysis.groups import Groups
-from topicsteer.app.workbench import project_check
-from topicsteer.app.workbench.database import LARGE_LOG, Database
+from topicsteer.app.workbench import event_log as states
 from topicsteer.app.workbench.event_log import EventLog
-from topicsteer.app.workbench.group_columns import stored_groups
+from topicsteer.app.workbench.model_record import StoredModels
+from topicsteer.app.workbench.refusals import Invalid
 from topicsteer.corpora import Documents
+from topicsteer.guidance.open_world import WORLDS
 from topicsteer.system.files import replacing
-from topicsteer.system.values import check_ids
-from topicsteer.text.scripts import without_spaces
+from topicsteer.system.values import check_ids, is_missing
+from topicsteer.text.languages import without_spaces
 
-# Bytes of a model file per row of the table.
-PART = 1 << 19
-# Seconds between two parts of a model, in which labels can be written.
-PAUSE = 0.002
+# Greatest number of groups of a column that is no date.
+MOST_GROUPS = 24
+# Size of the write-ahead log, in bytes, from which it is moved into the file.
+LARGE_LOG = 4 << 20
 # Bytes of a document that lists show.
 BEGINNING = 1_200
 _KEPT = "nothing was changed. Restore the file from a backup, or choose another name with --project."
-
 # "TSTR" marks an SQLite file as a project.
 APPLICATION = 0x54535452
-# Scripts that bring a project up to date. A project of version n has run the first n. Never change one: add another.
-_SCRIPTS = files("topicsteer.app.workbench").joinpath("migrations")
-MIGRATIONS = tuple(_SCRIPTS.joinpath(f"{step}.sql").read_text("utf-8") for step in (1, 2, 3, 4, 5))
+# Version of the project format. A new one needs a script that brings projects of this one up to date.
+VERSION = 5
 
 
 class ProjectError(ValueError):
     """A project cannot be opened or created; the message gives the reason. The file is unchanged."""
+
+
+# --- settings ---
+
+# Smallest and greatest value of each number.
+RANGES = {
+    "target": (1, 10_000_000), "refit_after": (0, 100_000), "free_topics": (0, 500), "overlap": (0, 1_000),
+    "overlap_people": (2, 20),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ProjectSettings:
+    """The settings of a project.
+
+    Parameters
+    ----------
+    target : int, optional
+        Number of documents to label. Default: ten per topic, at least fifty.
+    refit_after : int
+        Newly labelled documents after which a fit starts. 0: never.
+    free_topics : int
+        Number of free topics.
+    complete : bool
+        A labelled document has no topics other than its labels.
+    world : "open", "closed" or None
+        Whether documents may have none of the topics. None: each fit decides.
+    blind : bool
+        Hide suggestions, predictions and the labels of others from people who label.
+    overlap : int
+        Every n-th labelled document is labelled by several people. 0: none.
+    overlap_people : int
+        The number of these people.
+    path_separator : str, optional
+        Separator of the levels in labels and names that are paths, such as "sport/football". None: no name is a path.
+    """
+
+    target: int | None = None
+    refit_after: int = 10
+    free_topics: int = 10
+    complete: bool = True
+    world: str | None = None
+    blind: bool = False
+    overlap: int = 0
+    overlap_people: int = 2
+    path_separator: str | None = None
+
+    @classmethod
+    def restored(cls, stored: Mapping[str, Any]) -> ProjectSettings:
+        """Return the settings of a project file."""
+        found = {name: stored.get(name.replace("_", " "), missing) for name, missing in vars(cls()).items()}
+        return cls(**found)
+
+    def changed(self, values: Mapping[str, Any]) -> ProjectSettings:
+        """Return the settings with new values, or refuse them."""
+        for name, value in values.items():
+            _check_setting(name, value)
+        return replace(self, **values)
+
+    def stored(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return some values under their names in the project file, which have spaces."""
+        return {name.replace("_", " "): getattr(self, name) for name in names}
+
+
+def _check_setting(name: str, value: Any) -> None:
+    """Refuse a value out of range; messages have the right types already."""
+    if name == "world" and value not in WORLDS:
+        raise Invalid(f'The setting \'world\' is "open", "closed" or null, not {value!r}.')
+    if name == "path_separator" and value is not None and not (value.strip() and len(value) <= 8):
+        raise Invalid("The separator of paths is a text of at most 8 characters such as /, or null for no paths.")
+    low, high = RANGES.get(name, (0, 0))
+    if name in RANGES and value is not None and not low <= value <= high:
+        raise Invalid(f"The setting {name!r} is a whole number from {low} to {high:,}, not {value!r}.")
+
+
+# --- columns that can be groups: few values, or dates ---
+
+
+def group_columns(rows: Sequence[Mapping[str, object]]) -> dict[str, Groups]:
+    """Return the columns with few values or with dates, as groups."""
+    found = {name: _groups(name, [row.get(name) for row in rows]) for name in (rows[0] if rows else ())}
+    return {name: groups for name, groups in found.items() if groups is not None}
+
+
+def _groups(name: str, values: Sequence[object]) -> Groups | None:
+    """Return groups by value or by period; None if most values are missing, or if there are too many or one."""
+    filled = [value for value in values if not is_missing(value)]
+    if len(filled) < max(2, len(values) // 2) or len(set(map(str, filled))) < 2:
+        return None
+    with suppress(ValueError):  # too many values
+        groups = Groups.of(values, name)
+        known = len(groups.starts) if groups.period else len(set(map(str, filled)))
+        return groups if known > 1 and (groups.period is not None or known <= MOST_GROUPS) else None
+    return None
+
+
+def stored_groups(path: Path) -> dict[str, Groups]:
+    """Return the groups of a project, even while it is open elsewhere."""
+    with closing(sqlite3.connect(path, timeout=30)) as connection:
+        connection.execute("PRAGMA query_only = ON")
+        extras = connection.execute("SELECT extra FROM documents ORDER BY row")
+        return group_columns([json.loads(extra) for (extra,) in extras])
+
+
+# --- a check of the content, before anything relies on it: SQLite checks pages, not meaning ---
+
+# Conditions that no row of a sound project fulfils: the problem, a table and the condition. The
+# topic 0 stands for the document as a whole, -1 for the choice of the document, and -2 for a note.
+PROBLEMS = (
+    ("documents are missing", "documents", "row < 0 OR row >= (SELECT count(*) FROM documents)"),
+    ("a label belongs to an unknown document", "events", "document NOT IN (SELECT row FROM documents)"),
+    ("a label belongs to an unknown topic", "events", "topic > 0 AND topic NOT IN (SELECT topic FROM topics)"),
+    ("a label has no owner", "events", "document IS NOT NULL AND person IS NULL"),
+    ("a label has an unknown state", "events", f"document IS NOT NULL AND topic >= 0 AND state NOT IN {states.LABELS}"),
+    (
+        "a label has an unknown origin",
+        "events",
+        f"document IS NOT NULL AND topic = {states.ORIGIN} AND state NOT IN {states.CHOICES}",
+    ),
+    ("a label belongs to an unknown topic", "events", f"document IS NOT NULL AND topic < {states.NOTE}"),
+    (
+        "a note cannot be read",
+        "events",
+        f"document IS NOT NULL AND topic = {states.NOTE} AND state != '{states.CLEARED}' AND NOT json_valid(state)",
+    ),
+    ("a topic cannot be read", "topics", "NOT (json_valid(pinned) AND json_valid(banned))"),
+    ("a topic cannot be read", "events", "document IS NULL AND state != '' AND NOT json_valid(state)"),
+    ("a setting cannot be read", "settings", "NOT json_valid(value)"),
+    ("a coder cannot be read", "coders", "NOT json_valid(answers)"),
+)
+
+
+def found_problem(connection: sqlite3.Connection) -> str | None:
+    """Return the first problem in the content of a project, or None."""
+    for name, table, condition in PROBLEMS:
+        if connection.execute(f"SELECT 1 FROM {table} WHERE {condition} LIMIT 1").fetchone():  # noqa: S608
+            return name
+    return None
+
+
+# --- the file ---
+
+
+class Database:
+    """Connections to an SQLite file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._writer = self._connect()
+        self._writer.executescript(
+            # A checkpoint waits for the disk twice, so `tidy` does it in the background.
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;"
+            "PRAGMA foreign_keys = ON;"
+        )
+        self._writing = threading.Lock()
+        self._readers = threading.local()
+        self._all_readers: list[sqlite3.Connection] = []
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Yield the connection for writing; its changes are on disk together or not at all."""
+        with self._writing:
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._writer
+                self._writer.execute("COMMIT")
+            except BaseException:
+                if self._writer.in_transaction:  # on a full disk SQLite may have ended it
+                    self._writer.execute("ROLLBACK")
+                raise
+
+    def read(self, query: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
+        """Return the rows of a query; each thread has its own connection."""
+        reader: sqlite3.Connection | None = getattr(self._readers, "connection", None)
+        if reader is None:
+            reader = self._readers.connection = self._connect()
+            reader.execute("PRAGMA query_only = ON")
+            self._all_readers.append(reader)
+        return reader.execute(query, tuple(values))
+
+    def tidy(self) -> None:
+        """Move a large write-ahead log into the file; labels can be written meanwhile."""
+        log = self.path.with_name(self.path.name + "-wal")
+        with suppress(OSError, sqlite3.Error):
+            if log.stat().st_size > LARGE_LOG:
+                with closing(sqlite3.connect(self.path, timeout=30)) as connection:
+                    connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def close(self) -> None:
+        """Move the write-ahead log into the file and close all connections."""
+        with self._writing:
+            with suppress(sqlite3.Error):
+                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            for connection in (*self._all_readers, self._writer):
+                connection.close()
 
 
 class Project(Database):
@@ -107,7 +310,7 @@ class Project(Database):
 
     @classmethod
     def open(cls, path: Path) -> Project:
-        """Open a project; an old one is brought up to date, a newer, foreign or damaged one is refused unchanged."""
+        """Open a project; one of another version, foreign or damaged, is refused unchanged."""
         if not path.is_file():
             raise ProjectError(f"there is no project {path}: create one with topicsteer label articles.csv.")
         _refuse_foreign(path)
@@ -117,8 +320,7 @@ class Project(Database):
                 found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
                 if found != "ok":  # nothing is written before this
                     raise ProjectError(f"{path} is damaged ({found}); {_KEPT}")
-                _migrate(connection, int(connection.execute("PRAGMA user_version").fetchone()[0]))
-                if (found := project_check.problem(connection)) is not None:
+                if (found := found_problem(connection)) is not None:
                     raise ProjectError(f"{path} is damaged: {found}; {_KEPT}")
             return cls(path, lock)
         except BaseException as error:
@@ -187,76 +389,6 @@ class Project(Database):
         return stored_groups(self.path)
 
 
-class StoredModels:
-    """The models of a project: the files of the last one, and the descriptions of all.
-
-    Parameters
-    ----------
-    database : Database
-        The project file.
-    """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def store(self, folder: Path, meta: Mapping[str, Any]) -> int:
-        """Store the files of a model, part by part; it counts only when all parts are stored. Return its number."""
-        at = datetime.now(UTC).isoformat(timespec="seconds")
-        text = json.dumps(meta, ensure_ascii=False)
-        with self._database.transaction() as connection:
-            cursor = connection.execute("INSERT INTO models (at, whole, meta) VALUES (?, 0, ?)", (at, text))
-            model = int(cursor.lastrowid or 0)
-        written = 0
-        for path in sorted(folder.iterdir()):
-            with open(path, "rb") as file:
-                for part, data in enumerate(iter(partial(file.read, PART), b"")):
-                    with self._database.transaction() as connection:
-                        row = (model, path.name, part, data)
-                        connection.execute("INSERT INTO model_files VALUES (?, ?, ?, ?)", row)
-                    written += len(data)
-                    time.sleep(PAUSE)  # labels can be written now
-                    if written > LARGE_LOG:
-                        self._database.tidy()
-                        written = 0
-        with self._database.transaction() as connection:
-            connection.execute("UPDATE models SET whole = 1 WHERE model = ?", (model,))
-        self._drop_files(model)
-        self._database.tidy()
-        return model
-
-    def _drop_files(self, keep: int) -> None:
-        """Remove the files of earlier models; their descriptions stay."""
-        while True:
-            with self._database.transaction() as connection:
-                found = connection.execute("SELECT rowid FROM model_files WHERE model < ? LIMIT 8", (keep,)).fetchall()
-                connection.executemany("DELETE FROM model_files WHERE rowid = ?", found)
-            if not found:
-                return
-            time.sleep(PAUSE)
-
-    def describe(self, model: int, more: Mapping[str, Any]) -> None:
-        """Add to the description of a model."""
-        with self._database.transaction() as connection:
-            (meta,) = connection.execute("SELECT meta FROM models WHERE model = ?", (model,)).fetchone()
-            text = json.dumps(json.loads(meta) | dict(more), ensure_ascii=False)
-            connection.execute("UPDATE models SET meta = ? WHERE model = ?", (text, model))
-
-    def finished(self) -> list[tuple[int, str, dict[str, Any]]]:
-        """Return number, time and description of all complete models, oldest first."""
-        rows = self._database.read("SELECT model, at, meta FROM models WHERE whole ORDER BY model")
-        return [(model, at, json.loads(meta)) for model, at, meta in rows]
-
-    def restore(self, model: int, folder: Path) -> None:
-        """Write the files of a model into a folder."""
-        query = "SELECT name, data FROM model_files WHERE model = ? ORDER BY name, part"
-        for name, data in self._database.read(query, (model,)):
-            if Path(name).name != name or name.startswith(".."):
-                path = self._database.path
-                raise ValueError(f"{path} has a model file with the name {name!r}, which topicsteer never writes.")
-            with open(folder / name, "ab") as file:
-                file.write(data)
-
-
 def read_documents(path: Path) -> Documents:
     """Read ids and texts of a project, even while it is open elsewhere."""
     with closing(sqlite3.connect(path, timeout=30)) as connection:
@@ -287,17 +419,16 @@ def _write(path: Path, rows: Iterable[tuple[object, ...]], settings: Iterable[tu
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(f"PRAGMA page_size = 8192; PRAGMA application_id = {APPLICATION};")
         with connection:
-            connection.executescript("BEGIN;" + MIGRATIONS[0])
+            connection.executescript("BEGIN;" + _tables())
             connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?)", rows)
             connection.executemany("INSERT INTO settings VALUES (?, ?)", settings)
-            connection.execute("PRAGMA user_version = 1")
-        _migrate(connection, 1)
+            connection.execute("INSERT INTO words (words) VALUES ('rebuild')")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
-def _migrate(connection: sqlite3.Connection, version: int) -> None:
-    """Bring a project up to date; each step is one transaction."""
-    for step, script in enumerate(MIGRATIONS[version:], start=version + 1):
-        connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {step}; COMMIT;")
+def _tables() -> str:
+    """Return the SQL script that creates the tables."""
+    return files("topicsteer.app.workbench").joinpath("tables.sql").read_text("utf-8")
 
 
 def _refuse_foreign(path: Path) -> None:
@@ -309,10 +440,11 @@ def _refuse_foreign(path: Path) -> None:
     version, application = int.from_bytes(head[60:64], "big"), int.from_bytes(head[68:72], "big")
     if application != APPLICATION:
         raise ProjectError(f"{path} is an SQLite file of another program; {_KEPT}")
-    if version > len(MIGRATIONS):
+    if version != VERSION:
+        advice = "upgrade topicsteer" if version > VERSION else "open it with topicsteer 0.2.0 first"
         raise ProjectError(
-            f"{path} was written by a newer topicsteer. It has version {version} of the project format, and topicsteer "
-            f"{__version__} reads versions up to {len(MIGRATIONS)}: upgrade topicsteer."
+            f"{path} has version {version} of the project format, and topicsteer {__version__} reads version "
+            f"{VERSION}: {advice}."
         )
 
 

@@ -1,49 +1,55 @@
-"""LabelSession: the labels and topics of a project, and every action that people can take on them.
+"""LabelSession: the labels and topics of a project. `actions.apply` plans every change, `LabelSession.commit` makes it.
 
 It is a plain object without HTTP. Each person has their own labels, and nobody overwrites anybody. A fit uses the
-decisions of `label_state.decide`. Undo and redo come from the event log, so they survive a restart.
+decisions of `decide`: labels of people count before labels of files, and the majority of people decides. A tie leaves
+the topic open. Once a disagreement is settled, the decision counts, and the labels of people stay as they are. Undo and
+redo come from the event log, so they survive a restart.
 """
 
 from __future__ import annotations
 
 import json
 import threading
+from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.app.workbench import label_state, text_rules, topic_actions
-from topicsteer.app.workbench.actions import ACTIONS, Plan, action
-from topicsteer.app.workbench.changes import Change, ChangedLabels, UndoStacks, UndoState
-from topicsteer.app.workbench.definitions import Definitions
-from topicsteer.app.workbench.errors import Conflict, Invalid, NotFound, TooLarge
 from topicsteer.app.workbench.event_log import (
     CLEARED,
     CONFIRMED,
     FORBIDDEN,
+    LATER,
     NONE,
     NOTE,
+    ORIGIN,
     PERMITTED,
     PRESENT,
     REST,
     SKIPPED,
+    SUGGESTED,
     WHOLE,
     Batch,
     Event,
     Topic,
 )
-from topicsteer.app.workbench.label_import import GivenLabels, label_file_events
-from topicsteer.app.workbench.label_state import Decision, Training
-from topicsteer.app.workbench.origins import Origins
-from topicsteer.app.workbench.overlap import Overlap
-from topicsteer.app.workbench.project import Project
-from topicsteer.app.workbench.settings import STORED, ProjectSettings, renamed_settings
-from topicsteer.app.workbench.text_rules import DECISION, FILE, topic_name
-from topicsteer.app.workbench.tree import Tree, ring
-from topicsteer.system.renamed import Renamed
+from topicsteer.app.workbench.model_record import Key
+from topicsteer.app.workbench.project import Project, ProjectSettings
+from topicsteer.app.workbench.refusals import (
+    DECISION,
+    FILE,
+    Conflict,
+    NotFound,
+    TooLarge,
+    is_person,
+    topic_description,
+    topic_name,
+)
+from topicsteer.app.workbench.topic_tree import Tree, ring
 
 # Colours of new topics, in turn.
 COLOURS = (
@@ -52,6 +58,309 @@ COLOURS = (
 )  # fmt: skip
 # Greatest number of documents in one action.
 MOST_DOCUMENTS = 20_000
+
+# --- changes, and the way back ---
+
+
+class Change(NamedTuple):
+    """The effect of an action: its batch, the rows of changed documents, and whether topics changed.
+
+    ``repeated``: the same request was granted before, so nothing was done.
+    """
+
+    batch: int
+    documents: tuple[int, ...] = ()
+    topics: bool = False
+    repeated: bool = False
+    note: str = ""
+
+
+class UndoState(NamedTuple):
+    """Whether a person can undo an action, and redo one."""
+
+    undo: bool
+    redo: bool
+
+
+class UndoStacks:
+    """The batches that each person can undo, and redo; the last one comes first."""
+
+    def __init__(self) -> None:
+        self.done: dict[str, list[int]] = defaultdict(list)
+        self.undone: dict[str, list[int]] = defaultdict(list)
+
+    def state(self, who: str) -> UndoState:
+        """Return whether a person can undo and redo."""
+        return UndoState(bool(self.done.get(who)), bool(self.undone.get(who)))
+
+    def apply(self, number: int, batch: Batch, empty: bool) -> None:
+        """Record a batch."""
+        done, undone = self.done[batch.who], self.undone[batch.who]
+        if batch.kind == "do" and not empty:
+            done.append(number)
+            undone.clear()
+        elif batch.kind != "do" and batch.target is not None:
+            source, goal = (done, undone) if batch.kind == "undo" else (undone, done)
+            if batch.target in source:
+                source.remove(batch.target)
+            goal.append(batch.target)
+
+
+class ChangedLabels:
+    """Labels that changed after an event; a change that is undone is no change."""
+
+    def __init__(self) -> None:
+        self.since = 0
+        # States at that event: {document: {(person, key): state}}.
+        self.altered: dict[int, dict[tuple[str, int], str]] = {}
+
+    def restart(self, seq: int, events: Iterable[tuple[int, Event]]) -> None:
+        """Count from another event, with the events after it."""
+        self.since, self.altered = seq, {}
+        for number, event in events:
+            self.apply(number, event)
+
+    def apply(self, seq: int, event: Event) -> None:
+        """Record an event; notes on documents are no labels."""
+        if event.document is None or event.key < WHOLE:
+            return
+        slots, slot = self.altered.setdefault(event.document, {}), (str(event.person), event.key)
+        if slots.setdefault(slot, event.before) == event.state:
+            del slots[slot]
+        if not slots:
+            del self.altered[event.document]
+
+
+# --- the decision on a document ---
+
+# The last labels of one person for one document: for each key the state and the number of its event.
+PersonLabels: TypeAlias = Mapping[int, tuple[str, int]]
+
+
+class Decision(NamedTuple):
+    """The keys of topics that a document has, of topics that it does not have, and of topics on which people differ."""
+
+    permitted: frozenset[int] = frozenset()
+    forbidden: frozenset[int] = frozenset()
+    differing: frozenset[int] = frozenset()
+
+
+class Training(NamedTuple):
+    """Labels for a fit, by row; ``complete``: topics that are not among a document's labels are forbidden."""
+
+    topics: tuple[Topic, ...]
+    labels: Mapping[int, list[str]]
+    forbidden: Mapping[int, list[str]]
+    complete: bool
+    seq: int
+
+
+def decide(people: Mapping[str, PersonLabels], live: Mapping[int, int], complete: bool, tree: Tree) -> Decision:
+    """Decide on the topics of a document.
+
+    Parameters
+    ----------
+    people : mapping of person to labels
+        The labels of each person.
+    live : mapping of int to int
+        The keys of existing topics, each with the number of the event that created it.
+    complete : bool
+        A label excludes all other topics.
+    tree : Tree
+        The tree of the existing topics.
+    """
+    settled = votes(people.get(DECISION, {}), live, False, tree)
+    given = {person: votes(labels, live, complete, tree) for person, labels in people.items() if person != DECISION}
+    by_people = [own for person, own in given.items() if own and not person.startswith(FILE)]
+    balance: Counter[int] = Counter()
+    voters: Counter[int] = Counter()
+    for own in by_people or given.values():
+        voters.update(own.keys())
+        balance.update({key: 1 if has else -1 for key, has in own.items()})
+    differing = frozenset(key for key, n in voters.items() if abs(balance[key]) < n)
+    balance.update({key: (1 if has else -1) - balance[key] for key, has in settled.items()})
+    return Decision(
+        frozenset(key for key, value in balance.items() if value > 0),
+        frozenset(key for key, value in balance.items() if value < 0),
+        differing - settled.keys(),
+    )
+
+
+def current_states(labels: PersonLabels, live: Mapping[int, int]) -> dict[int, str]:
+    """Return a person's labels without cleared ones and without deleted topics; `WHOLE` is the whole document."""
+    states = {key: state for key, (state, _) in labels.items() if key == WHOLE or key in live}
+    return {key: state for key, state in states.items() if state != CLEARED}
+
+
+def denies_all(labels: PersonLabels, live: Mapping[int, int], tree: Tree) -> bool:
+    """Return whether a document has none of the existing topics, according to one person."""
+    own = votes(labels, live, False, tree)
+    return bool(live) and own.keys() == live.keys() and not any(own.values())
+
+
+def merged_state(labels: PersonLabels, topics: Sequence[Topic], same_below: bool = True) -> str | None:
+    """Return a person's label for several topics that become one; None without any label.
+
+    The merged topic is forbidden only if each of them was: "not tea" does not mean "neither tea nor coffee". "Nothing
+    below it" holds only if the merged topic has the ``same`` topics ``below`` it.
+    """
+    states = [labels.get(topic.key, (CLEARED, 0))[0] for topic in topics]
+    if REST in states and not {PERMITTED, CONFIRMED} & {*states}:
+        return REST if same_below and states[0] == REST else PERMITTED
+    for state in (PERMITTED, CONFIRMED):
+        if state in states:
+            return state
+    if FORBIDDEN in states:
+        return FORBIDDEN if all(state == FORBIDDEN for state in states) else CLEARED
+    return None
+
+
+def training_labels(topics: Sequence[Topic], decisions: Mapping[int, Decision], seq: int, tree: Tree) -> Training:
+    """Return the labels for a fit, as they are after the event ``seq``: the deepest topics of each document.
+
+    If labels are complete, ``forbidden`` has the topics that follow from no label, such as the topics below a label
+    that means "nothing below".
+    """
+    name = {topic.key: topic.name for topic in topics}
+    rows = {row: d for row, d in sorted(decisions.items()) if d.permitted or d.forbidden}
+    complete = all(tree.excluded(d.permitted) <= d.forbidden for d in rows.values() if d.permitted)
+    labels = {row: sorted(name[key] for key in tree.deepest(d.permitted)) for row, d in rows.items() if d.permitted}
+    lacks = {
+        row: d.forbidden - (tree.excluded(d.permitted) if complete and d.permitted else frozenset())
+        for row, d in rows.items()
+    }
+    forbidden = {row: sorted(name[key] for key in keys) for row, keys in lacks.items() if keys}
+    parents = tuple(replace(topic, parent=tree.parents[topic.key]) for topic in topics)
+    return Training(parents, labels, forbidden, complete, seq)
+
+
+def votes(labels: PersonLabels, live: Mapping[int, int], complete: bool, tree: Tree) -> dict[int, bool]:
+    """Return one person's vote per topic: True if the document has it.
+
+    A complete label also votes against all other topics that existed at the time, but not against later topics. The
+    answer to a question is a single fact: it votes on its own topic only. In a tree, a vote for a topic includes all
+    topics above it. A vote against a topic includes all topics below it. Topics below a label stay open.
+    """
+    own = {key: s in PRESENT for key, (s, _) in labels.items() if key in live and (s in PRESENT or s == FORBIDDEN)}
+    if not tree.forest.flat and own:
+        own = _in_tree(own, labels, live, tree)
+    none = labels.get(WHOLE, (CLEARED, 0))[0] == NONE
+    if none or (complete and any(labels[key][0] in (PERMITTED, REST) for key in own if key in labels)):
+        last = max(seq for key, (_, seq) in labels.items() if key >= WHOLE)
+        others = tree.keys if none else tree.excluded(frozenset(key for key, has in own.items() if has))
+        own |= {key: False for key in others if live[key] <= last and key not in own}
+    return own
+
+
+def _in_tree(own: Mapping[int, bool], labels: PersonLabels, live: Mapping[int, int], tree: Tree) -> dict[int, bool]:
+    """Add the votes that follow from the tree; "nothing below" is about topics that existed at the time."""
+    has = {key for key, yes in own.items() if yes}
+    has.update(*(tree.above(key) for key in tuple(has)))
+    lacks = {key for key, yes in own.items() if not yes}
+    lacks.update(*(tree.below(key) for key in tuple(lacks)))
+    for key in own:
+        state, seq = labels[key]
+        lacks.update(below for below in tree.below(key) if state == REST and live[below] <= seq)
+    return dict.fromkeys(lacks, False) | dict.fromkeys(has, True)
+
+
+class Origins:
+    """The choice of each labelled document; it is stored with the first label, as an event of the log.
+
+    ``served`` has the documents that people read now, and how they were chosen.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, str] = {}
+        self.served: dict[int, str] = {}
+
+    def apply(self, seq: int, event: Event) -> None:
+        """Record an event, if it is about the choice of a document."""
+        if event.key == ORIGIN and event.document is not None:
+            self._known.pop(event.document, None)  # the order is that of the events
+            self._known[event.document] = event.state
+        elif event.key == WHOLE and event.state == SKIPPED and event.document is not None:
+            self.served.pop(event.document, None)  # whoever labels it later chose it
+
+    def states(self, row: int, labelled: NDArray[np.bool_]) -> Mapping[int, str]:
+        """Return the choice of a document as a further state of its first label; a person's own choice is no draw."""
+        new = not labelled[row] and self._known.get(row, CLEARED) == CLEARED
+        return {ORIGIN: self.served.get(row, SUGGESTED)} if new else {}
+
+    def chosen(self, labelled: NDArray[np.bool_]) -> dict[int, str]:
+        """Return how labelled documents were chosen, where it is known; documents of files are missing.
+
+        Rounds of equal choices in a row are numbered: "random", "suggested 2", "random 3".
+        """
+        found: dict[int, str] = {}
+        number, last = 0, ""
+        for row, how in list(self._known.items()):
+            if how != CLEARED and labelled[row]:
+                number, last = (number, how) if how == last else (number + 1, how)
+                found[row] = how if number == 1 else f"{how} {number}"
+        return found
+
+
+class Overlap:
+    """The documents in the order of their first label by a person.
+
+    The order comes from the event log. So the choice is the same after a restart, and an undone label does not move it.
+    """
+
+    def __init__(self) -> None:
+        self._order: dict[int, None] = {}
+
+    def apply(self, seq: int, event: Event) -> None:
+        """Record a first label; files, decisions and skipped documents do not count."""
+        label = event.key >= WHOLE and event.state not in (CLEARED, SKIPPED, LATER)
+        if event.document is not None and label and is_person(str(event.person)):
+            self._order.setdefault(event.document)
+
+    def rows(self, every: int) -> list[int]:
+        """Return every n-th of these documents.
+
+        Examples
+        --------
+        >>> overlap = Overlap()
+        >>> for seq, row in enumerate([7, 3, 7, 5, 1]):
+        ...     overlap.apply(seq, Event("ann", row, 1, "permitted", "cleared"))
+        >>> overlap.rows(2)
+        [3, 1]
+        """
+        return list(self._order)[every - 1 :: every] if every else []
+
+
+class Definitions:
+    """The descriptions of each topic, each with the event that brought it.
+
+    Examples
+    --------
+    >>> tea, hot = Topic(1, "tea", description="a plant"), Topic(1, "tea", description="a hot drink")
+    >>> definitions = Definitions()
+    >>> definitions.apply(1, Event.of_topic(None, tea))
+    >>> definitions.apply(5, Event.of_topic(tea, hot))
+    >>> definitions.older(1, 3), definitions.older(1, 7)
+    (True, False)
+    """
+
+    def __init__(self) -> None:
+        self._texts: dict[int, list[tuple[int, str]]] = defaultdict(list)
+
+    def apply(self, seq: int, event: Event) -> None:
+        """Record a description that changed."""
+        topic = Topic.parse(event.state) if event.document is None else None
+        texts = self._texts[event.key] if topic is not None else []
+        if topic is not None and (not texts or texts[-1][1] != topic.description):
+            texts.append((seq, topic.description))
+
+    def older(self, key: int, seq: int) -> bool:
+        """Return whether the label of an event was given under another definition; none at all is no definition."""
+        texts = self._texts.get(key, [])
+        place = bisect_right(texts, seq, key=lambda text: text[0]) - 1
+        return place >= 0 and texts[place][1] not in ("", texts[-1][1])
+
+
+# --- the session ---
 
 
 class LabelSession:
@@ -70,11 +379,12 @@ class LabelSession:
     >>> path = pathlib.Path(folder.name) / "drinks.steer"
     >>> Project.create(path, Documents(["a", "b"], ["green tea", "black coffee"]))
     >>> session = LabelSession(Project.open(path))
-    >>> tea = session.new_topic("ann", name="tea")
-    >>> change = session.label("ann", documents=[0], key=1, state="permitted")
+    >>> from topicsteer.app.workbench.actions import Label, NewTopic, Undo, apply
+    >>> tea = apply(session, "ann", NewTopic(name="tea"))
+    >>> change = apply(session, "ann", Label(documents=[0], key=1, state="permitted"))
     >>> session.decisions[0].permitted, session.counts[1]
     (frozenset({1}), 1)
-    >>> undone = session.undo("ann")
+    >>> undone = apply(session, "ann", Undo())
     >>> session.counts[1]
     0
     >>> session.project.close(); folder.cleanup()
@@ -131,21 +441,21 @@ class LabelSession:
         """Return the labels of a document per person: states by key, the whole document under `WHOLE`."""
         with self.lock:
             people = self.labels.get(document, {}).items()
-            found = {person: label_state.current_states(labels, self._born) for person, labels in people}
+            found = {person: current_states(labels, self._born) for person, labels in people}
             return {person: states for person, states in found.items() if states}
 
     def outsider_for(self, document: int) -> list[str]:
         """Return the people according to whom a document has none of the topics."""
         with self.lock:
             people = self.labels.get(document, {}).items()
-            return [person for person, labels in people if label_state.denies_all(labels, self._born, self.tree)]
+            return [person for person, labels in people if denies_all(labels, self._born, self.tree)]
 
     def votes_of(self, document: int) -> dict[str, dict[int, bool]]:
         """Return the votes on a document per person: whether it has a topic, by key."""
         with self.lock:
             complete, people = self.settings.complete, self.labels.get(document, {}).items()
             tree = self.tree
-            found = {p: label_state.votes(own, self._born, complete and p != DECISION, tree) for p, own in people}
+            found = {p: votes(own, self._born, complete and p != DECISION, tree) for p, own in people}
             return {person: votes for person, votes in found.items() if votes}
 
     def notes_of(self, document: int) -> dict[str, str]:
@@ -158,13 +468,22 @@ class LabelSession:
         found = (item for labels in self.labels.get(document, {}).values() for item in labels.items())
         return {key for key, (state, seq) in found if state != CLEARED and self.definitions.older(key, seq)}
 
-    said = Renamed("labels_of")
-    fresh = Renamed("changed_since")
+    def labellers(self, document: int) -> set[str]:
+        """Return the people with a label for a document; skipped documents have none."""
+        aside = ({WHOLE: SKIPPED}, {WHOLE: LATER})
+        found = self.labels_of(document).items()
+        return {person for person, states in found if is_person(person) and states not in aside}
+
+    def due_rows(self, who: str) -> list[int]:
+        """Return the documents that a person labels as well, because too few people have labelled them."""
+        own = self.labelled_by.get(who)
+        rows = [row for row in self.overlap.rows(self.settings.overlap) if own is None or not own[row]]
+        return [row for row in rows if 0 < len(self.labellers(row)) < self.settings.overlap_people]
 
     def training(self) -> Training:
         """Return the labels for a fit, by row."""
         with self.lock:
-            return label_state.training_labels(self.live, self.decisions, self.seq, self.tree)
+            return training_labels(self.live, self.decisions, self.seq, self.tree)
 
     def chosen(self) -> dict[int, str]:
         """Return how labelled documents were chosen, where it is known."""
@@ -181,118 +500,13 @@ class LabelSession:
         """Return whether a person can undo and redo."""
         return self._stacks.state(who)
 
-    # --- labels ---
-
-    @action("label")
-    def label(self, who: str, *, documents: Sequence[int], key: int, state: str) -> Plan:
-        """Label documents: they have a topic ("permitted") or not ("forbidden"), or the label goes ("cleared").
-
-        The state "rest" means the topic, and none of the topics below it.
-        """
-        if state not in (PERMITTED, FORBIDDEN, REST, CLEARED):
-            raise Invalid(f"The state of a label is permitted, forbidden, rest or cleared, not {state!r}.")
-        batch = Batch(who, f"{state} {self.topic(key).name}")
-        states = {key: state} | ({WHOLE: CLEARED} if state in PRESENT else {})
-        return batch, [event for row in self.check_rows(documents) for event in self.first_events(who, row, states)]
-
-    @action("answer")
-    def answer(self, who: str, *, document: int, key: int, state: str) -> Plan:
-        """Answer a question about one topic of a document, yes ("permitted") or no ("forbidden").
-
-        The answer is a single fact. Topics that nobody asked about stay open, also if labels are complete.
-        """
-        if state not in (PERMITTED, FORBIDDEN):
-            raise Invalid(f"The answer to a question is permitted or forbidden, not {state!r}.")
-        (row,) = self.check_rows([document])
-        if state == PERMITTED and self._state(who, row, key) != PERMITTED:  # a complete label stays complete
-            state = CONFIRMED
-        batch = Batch(who, f"{'no' if state == FORBIDDEN else 'yes'}, {self.topic(key).name}")
-        return batch, self.first_events(who, row, {key: state, WHOLE: CLEARED})
-
-    @action("none")
-    def none_of_these(self, who: str, *, documents: Sequence[int]) -> Plan:
-        """Label documents with none of the topics; permitted topics are cleared."""
-        rows = self.check_rows(documents)
-        return Batch(who, NONE), [e for row in rows for e in self.first_events(who, row, self.none_states(who, row))]
-
-    def none_states(self, person: str, row: int) -> dict[int, str]:
-        """Return the states of a document that has none of the topics."""
-        labels = self.labels.get(row, {}).get(person, {})
-        return {key: CLEARED for key, (state, _) in labels.items() if state in PRESENT} | {WHOLE: NONE}
-
-    @action("skip")
-    def skip(self, who: str, *, documents: Sequence[int]) -> Plan:
-        """Skip documents: they get no label and do not come up again."""
-        rows = self.check_rows(documents)
-        return Batch(who, SKIPPED), [e for row in rows for e in self.label_events(who, row, {WHOLE: SKIPPED})]
-
-    def import_labels(
-        self,
-        who: str,
-        labels: Mapping[int, Iterable[str]],
-        forbidden: Mapping[int, Iterable[str]],
-        *,
-        source: str,
-        open_rows: Collection[int] = (),
-        people: Sequence[GivenLabels] = (),
-        separator: str | None = None,
-    ) -> Change:
-        """Import the labels of a file by topic name and create missing topics; one undo removes them all.
-
-        The label "(none)" marks a document with none of the topics. Documents in ``open_rows`` leave their other topics
-        open. ``people`` have labels of their own in the file. With a ``separator``, names are paths through a tree; it
-        becomes the separator of a project that has none.
-        """
-        with self.lock:
-            if separator is not None and self.settings.path_separator is None and self.tree.forest is None:
-                self.change_settings(who, path_separator=separator)
-            given = GivenLabels(labels, forbidden, open_rows, FILE + source, separator)
-            return self.commit(Batch(who, f"labels of {source}"), label_file_events(self, [given, *people]))
-
-    # --- undo and redo ---
-
-    @action("undo")
-    def undo(self, who: str) -> Plan:
-        """Undo the last action of this person."""
-        return self._revert(who, "undo", self._stacks.done[who])
-
-    @action("redo")
-    def redo(self, who: str) -> Plan:
-        """Redo the last action that this person undid."""
-        return self._revert(who, "redo", self._stacks.undone[who])
-
-    def _revert(self, who: str, kind: str, stack: Sequence[int]) -> Plan:
-        if not stack:
-            raise Conflict(f"There is nothing to {kind}.")
-        events = self.project.log.events_of(stack[-1])
-        if kind == "undo":
-            events = [event._replace(state=event.before, before=event.state) for event in reversed(events)]
-        return Batch(who, kind, kind=kind, target=stack[-1]), [event for event in events if self._unchanged(event)]
-
-    def _unchanged(self, event: Event) -> bool:
-        """Return whether the label or topic still is as it was before an event, apart from its number of birth."""
-        if event.document is not None:
-            return self._state(str(event.person), event.document, event.key) == event.before
-        topic, before = self.topics.get(event.key), Topic.parse(event.before)
-        if topic is None or before is None:
-            return before is None and (topic is None or topic.gone)
-        return replace(before, born=0) == replace(topic, born=0)
-
-    # --- topics ---
-
-    new_topic, change_topic = topic_actions.new_topic, topic_actions.change_topic
-    move_topic, order_topics = topic_actions.move_topic, topic_actions.order_topics
-    delete_topic, merge_topics = topic_actions.delete_topic, topic_actions.merge_topics
-    split_topic = topic_actions.split_topic
-
     # --- settings ---
 
-    def change_settings(self, who: str, *, request: str | None = None, **values: object) -> Change:
+    def change_settings(self, **values: Any) -> Change:
         """Change fields of `ProjectSettings`."""
-        values = renamed_settings(values)
         with self.lock:
             settings = self.settings.changed(values)
-            self.project.set({STORED[name]: value for name, value in values.items()})
+            self.project.set(settings.stored(values))
             self.settings = settings
             if "complete" in values:
                 self._decide(self.labels)
@@ -352,8 +566,8 @@ class LabelSession:
             self._replanted = False
         for row in rows if born.keys() == self._born.keys() and parents == self.tree.parents else self.labels:
             for person, labels in self.labels[row].items():
-                self.labelled_by[person][row] = bool(label_state.current_states(labels, self._born))
-            new = label_state.decide(self.labels[row], self._born, self.settings.complete, self.tree)
+                self.labelled_by[person][row] = bool(current_states(labels, self._born))
+            new = decide(self.labels[row], self._born, self.settings.complete, self.tree)
             self.counts.subtract(self.decisions.get(row, Decision()).permitted)
             self.counts.update(new.permitted)
             self.decisions[row] = new
@@ -377,8 +591,35 @@ class LabelSession:
         events = self.label_events(person, row, states)
         return events and events + self.label_events(person, row, self.origins.states(row, self.labelled))
 
-    def _state(self, person: str, row: int, key: int) -> str:
+    def none_states(self, person: str, row: int) -> dict[int, str]:
+        """Return the states of a document that has none of the topics."""
+        labels = self.labels.get(row, {}).get(person, {})
+        return {key: CLEARED for key, (state, _) in labels.items() if state in PRESENT} | {WHOLE: NONE}
+
+    def state_of(self, person: str, row: int, key: int) -> str:
+        """Return a person's label for a topic of a document."""
         return self.labels.get(row, {}).get(person, {}).get(key, (CLEARED, 0))[0]
+
+    # --- undo and redo ---
+
+    def revert_events(self, who: str, kind: str) -> tuple[int, list[Event]]:
+        """Return the batch that a person reverts with "undo" or "redo", and the events for it."""
+        stack = self._stacks.done[who] if kind == "undo" else self._stacks.undone[who]
+        if not stack:
+            raise Conflict(f"There is nothing to {kind}.")
+        events = self.project.log.events_of(stack[-1])
+        if kind == "undo":
+            events = [event._replace(state=event.before, before=event.state) for event in reversed(events)]
+        return stack[-1], [event for event in events if self._unchanged(event)]
+
+    def _unchanged(self, event: Event) -> bool:
+        """Return whether the label or topic still is as it was before an event, apart from its number of birth."""
+        if event.document is not None:
+            return self.state_of(str(event.person), event.document, event.key) == event.before
+        topic, before = self.topics.get(event.key), Topic.parse(event.before)
+        if topic is None or before is None:
+            return before is None and (topic is None or topic.gone)
+        return replace(before, born=0) == replace(topic, born=0)
 
     # --- checks ---
 
@@ -386,12 +627,12 @@ class LabelSession:
         """Return a new topic with an unused name and a reserved key."""
         key = max(self.topics, default=0) + 1
         colour = COLOURS[(key - 1) % len(COLOURS)]
-        unused, about = self.unused_name(name), text_rules.description(description)
+        unused, about = self.unused_name(name), topic_description(description)
         topic = Topic(key, unused, description=about, colour=colour, position=position)
         self.topics.setdefault(key, replace(topic, gone=True))  # reserves the key
         return topic
 
-    def unused_name(self, name: object, own: int | None = None) -> str:
+    def unused_name(self, name: str, own: int | None = None) -> str:
         """Return the name of a topic, or refuse one that another topic has."""
         tidy = topic_name(name, self.settings.path_separator)
         for topic in self.live:
@@ -399,7 +640,7 @@ class LabelSession:
                 raise Conflict(f"There already is a topic {topic.name!r}. Use another name, or merge the two.")
         return tidy
 
-    def topic(self, key: object) -> Topic:
+    def topic(self, key: Key | None) -> Topic:
         """Return an existing topic."""
         found = self.topics.get(key) if isinstance(key, int) else None
         if found is None or found.gone:
@@ -411,9 +652,6 @@ class LabelSession:
         if len(documents) > MOST_DOCUMENTS:
             raise TooLarge(f"One action changes at most {MOST_DOCUMENTS:,} documents. Choose fewer.")
         for row in documents:
-            if not isinstance(row, int) or isinstance(row, bool) or not 0 <= row < self.n:
+            if not 0 <= row < self.n:
                 raise NotFound(f"There is no document number {row!r}.")
         return list(dict.fromkeys(documents))
-
-
-ACTIONS["settings"] = LabelSession.change_settings

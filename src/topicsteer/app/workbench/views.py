@@ -1,52 +1,112 @@
-"""Read-only answers to the pages about documents and topics."""
+"""Read-only answers to the pages about documents and topics, and the selections of documents."""
 
+from __future__ import annotations
+
+import threading
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from topicsteer.analysis.suggest import Doubt, doubt_sentence
-from topicsteer.app.workbench.answers import (
-    Beginning,
-    DocumentEntry,
-    DocumentLabels,
-    DocumentPage,
-    DocumentView,
-    FreeTopic,
-    KnownTopic,
-    LabelEffect,
-    Likely,
-    Neighbour,
-    NoTopic,
-    Piece,
-    Progress,
-    Term,
-    TextPart,
-    TopicLists,
-    TopicPart,
-    TopicSummary,
-)
-from topicsteer.app.workbench.copies import Copies
+from topicsteer.analysis.suggestions import Doubt, doubt_sentence
+from topicsteer.app.workbench import answers
 from topicsteer.app.workbench.current_model import CurrentModel
-from topicsteer.app.workbench.errors import NotFound
-from topicsteer.app.workbench.event_log import PERMITTED, PRESENT, Topic
-from topicsteer.app.workbench.label_state import Decision
-from topicsteer.app.workbench.selection import Rows, Selection, Selector, Sort
-from topicsteer.app.workbench.session import LabelSession
-from topicsteer.app.workbench.text_rules import DECISION
-from topicsteer.system.safe_text import visible
+from topicsteer.app.workbench.event_log import LATER, PERMITTED, PRESENT, SKIPPED, WHOLE, Topic
+from topicsteer.app.workbench.fit_process import FoundGroups
+from topicsteer.app.workbench.model_record import Key
+from topicsteer.app.workbench.project import Project, read_documents
+from topicsteer.app.workbench.refusals import DECISION, Conflict, NotFound
+from topicsteer.app.workbench.session import Decision, LabelSession
+from topicsteer.system.templates import visible
+from topicsteer.text.near_duplicates import near_duplicates
 
-# Characters of a document in the first answer.
-SHOWN = 20_000
-# Characters of a document in each further answer.
-PART = 200_000
+# Up to this number of documents, near-duplicates are found before the first page opens; otherwise in the background.
+AT_ONCE = 2_000
+# A membership from which the model is sure.
+STRONG = 0.8
+# Characters of a document in the first answer, and in each further answer.
+SHOWN, PART = 20_000, 200_000
+# Documents shown per group of a split.
+EXAMPLES = 3
 # Documents per page of a list.
 PAGE = 50
 # Strength from which a word is marked.
 WEAK = 0.12
+Filter = Literal[
+    "all", "labelled", "unlabelled", "strong", "uncertain", "disagreement", "people", "settled", "skipped", "later",
+    "notes", "older",
+]  # fmt: skip
+# Filters by predictions or by the labels of others, which blind mode has not.
+REVEALING = ("strong", "uncertain", "disagreement", "people", "settled")
+Sort = Literal["order", "strength", "uncertainty", "recent"]
+Rows = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+class Selection(NamedTuple):
+    """A selection of documents.
+
+    Parameters
+    ----------
+    who : str
+        The person who asks.
+    query : str
+        Words that must occur.
+    filter : str
+        "all", "labelled", "unlabelled", "strong", "uncertain", "disagreement" (of label and model), "people" (with
+        differing labels), "settled" (with a decision), "skipped" or "later" (by this person). "notes": with a note.
+        "older": with a label from before the present definition of its topic.
+    key : int or str, optional
+        Only documents of this known or free topic, by label or by the model; "none" for documents without a topic.
+    """
+
+    who: str
+    query: str = ""
+    filter: Filter = "all"
+    key: Key | None = None
+
+
+class Copies:
+    """The near-duplicates of each document; until they are found, there are none.
+
+    Parameters
+    ----------
+    project : Project
+        The documents.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self._path = project.path
+        # For each document the row of the first one that is nearly the same.
+        self._first: NDArray[np.int64] | None = None
+        if len(project) <= AT_ONCE:
+            self._find()
+        else:
+            threading.Thread(target=self._find, daemon=True).start()
+
+    def _find(self) -> None:
+        self._first = near_duplicates(read_documents(self._path).texts)
+
+    def mask(self, rows: Sequence[int] | NDArray[np.int64], n: int) -> NDArray[np.bool_]:
+        """Return which of all documents are near-duplicates of these rows, or these rows themselves."""
+        mask = np.zeros(n, dtype=np.bool_)
+        mask[rows] = True
+        if self._first is None or not len(rows):
+            return mask
+        return mask | np.isin(self._first, self._first[rows])
+
+    def any(self) -> bool:
+        """Return whether any two documents are nearly the same."""
+        return self._first is not None and bool((self._first != np.arange(len(self._first))).any())
+
+    def number(self, row: int) -> int:
+        """Return the number of other documents that are nearly the same."""
+        return 0 if self._first is None else int((self._first == self._first[row]).sum()) - 1
 
 
 class Views:
@@ -62,7 +122,9 @@ class Views:
         self.session = session
         self.project = session.project
         self.fitted: CurrentModel | None = None
-        self.selector = Selector(session)
+        self.search = lru_cache(maxsize=32)(lambda query: np.asarray(session.project.search(query), dtype=np.int64))
+        # Groups of the topic that was split last; nothing of them is stored.
+        self.split: FoundGroups | None = None
         # Near-duplicates; None: they are not looked for.
         self.copies: Copies | None = None
 
@@ -71,44 +133,50 @@ class Views:
         """The model whose predictions are shown: none in blind mode."""
         return None if self.session.settings.blind else self.fitted
 
+    def fitted_or_refuse(self) -> CurrentModel:
+        """Return the model, or refuse without one."""
+        if self.fitted is None:
+            raise Conflict("There is no fitted model yet. Fit first.")
+        return self.fitted
+
     def checks(self) -> list[Doubt]:
         """Return labels that look wrong and still stand, most doubtful first, explained with current names."""
         topics, found = self.session.topics, []
-        for check in self.shown.checks if self.shown else ():
+        for check in self.shown.record.checks if self.shown else ():
             decision = self.session.decisions.get(check.row, Decision())
             keys = decision.permitted if check.given == PERMITTED else decision.forbidden
             if check.topic in keys and not topics[check.topic].gone:
                 rival = None if check.rival is None else topics[check.rival].name
                 facts = (check.given, topics[check.topic].name, check.probability, rival, check.rival_probability)
-                found.append(replace(check, why=check.why or doubt_sentence(*facts, check.only)))
+                found.append(replace(check, why=doubt_sentence(*facts, check.only)))
         return found
 
-    def progress(self) -> Progress:
+    def progress(self) -> answers.Progress:
         """Return the numbers of the bar on every page."""
         session = self.session
         with session.lock:
             labelled = int(session.labelled.sum())
-            fresh = session.changed_since(self.fitted.meta["seq"]) if self.fitted else labelled
-            return Progress(labelled, int(session.differing.sum()), fresh, session.n, session.target)
+            fresh = session.changed_since(self.fitted.record.seq) if self.fitted else labelled
+            return answers.Progress(labelled, int(session.differing.sum()), fresh, session.n, session.target)
 
     # --- one document ---
 
-    def document(self, row: int, who: str) -> DocumentView:
+    def document(self, row: int, who: str) -> answers.DocumentView:
         """Return a document with marked words, labels and likely topics."""
         name, text, extra = self._document(row)
         head, fitted = text[:SHOWN], self.shown
-        pieces, parts = [Piece(visible(head, 8 * SHOWN))], list[TopicPart]()
+        pieces, parts = [answers.Piece(visible(head, 8 * SHOWN))], list[answers.TopicPart]()
         if fitted is not None:
-            explanation = fitted.model.explain_row(row, head)
+            explanation = fitted.model.explain(head, row=row)
             keys = [fitted.key_of(fitted.result.names.index(name)) for name in explanation.names]
             marked = (part for part in explanation.marked(WEAK) if part[0])
             pieces = [
-                Piece(visible(piece, 8 * SHOWN), None if k is None else keys[k], round(strength, 2))
+                answers.Piece(visible(piece, 8 * SHOWN), None if k is None else keys[k], round(strength, 2))
                 for piece, k, strength in marked
             ]
             found = zip(keys, map(float, explanation.shares), strict=True)
-            parts = [TopicPart(key, round(part, 3)) for key, part in found if part >= 0.01][:8]
-        return DocumentView(
+            parts = [answers.TopicPart(key, round(part, 3)) for key, part in found if part >= 0.01][:8]
+        return answers.DocumentView(
             row,
             visible(name, 200),
             {visible(column, 60): visible(value, 300) for column, value in extra.items() if value is not None},
@@ -122,13 +190,13 @@ class Views:
             0 if self.copies is None else self.copies.number(row),
         )
 
-    def text(self, row: int, start: int) -> TextPart:
+    def text(self, row: int, start: int) -> answers.TextPart:
         """Return a further part of a long document, without marks."""
         _, text, _ = self._document(row)
         start = min(start, len(text))
-        return TextPart(visible(text[start : start + PART], 8 * PART), min(start + PART, len(text)))
+        return answers.TextPart(visible(text[start : start + PART], 8 * PART), min(start + PART, len(text)))
 
-    def labels(self, row: int, who: str) -> DocumentLabels:
+    def labels(self, row: int, who: str) -> answers.DocumentLabels:
         """Return the labels of a document: of this person, of others, and the topics on which people differ.
 
         In blind mode they are the labels of this person alone.
@@ -140,16 +208,16 @@ class Views:
             mine, settled = others.pop(who, {}), others.pop(DECISION, {})
             if session.settings.blind:
                 own = sorted(key for key, state in mine.items() if state in PRESENT)
-                return DocumentLabels(mine, {}, [], own, {}, {who: notes[who]} if who in notes else {}, [])
+                return answers.DocumentLabels(mine, {}, [], own, {}, {who: notes[who]} if who in notes else {}, [])
             permitted, differing = sorted(decision.permitted), sorted(decision.differing)
-            return DocumentLabels(mine, others, differing, permitted, settled, notes, older)
+            return answers.DocumentLabels(mine, others, differing, permitted, settled, notes, older)
 
     def _document(self, row: int) -> tuple[Hashable, str, dict[str, Any]]:
         if not 0 <= row < self.session.n:
             raise NotFound(f"There is no document number {row}.")
         return self.project.document(row)
 
-    def _likely(self, row: int, n: int) -> list[Likely]:
+    def _likely(self, row: int, n: int) -> list[answers.Likely]:
         """Return the most probable known topics of a document."""
         fitted = self.shown
         if fitted is None or not fitted.n_known:
@@ -157,7 +225,7 @@ class Views:
         P, has = fitted.memberships[row], fitted.has[row]
         strongest = ((fitted.key_of(int(k)), k) for k in np.argsort(-P, kind="stable") if P[k] >= 0.01)
         found = ((key, k) for key, k in strongest if isinstance(key, int) and not self.session.topics[key].gone)
-        return [Likely(key, round(float(P[k]), 3), bool(has[k])) for key, k in islice(found, n)]
+        return [answers.Likely(key, round(float(P[k]), 3), bool(has[k])) for key, k in islice(found, n)]
 
     def _none(self, row: int) -> tuple[float, bool]:
         """Return the probability that a document has none of the known topics, and whether that is predicted."""
@@ -168,7 +236,7 @@ class Views:
 
     # --- many documents ---
 
-    def documents(self, chosen: Selection, *, sort: Sort = "order", page: int = 0) -> DocumentPage:
+    def documents(self, chosen: Selection, *, sort: Sort = "order", page: int = 0) -> answers.DocumentPage:
         """Return a page of documents, with the labels of the person who asks.
 
         Parameters
@@ -181,7 +249,7 @@ class Views:
             Counted from 0.
         """
         with self.session.lock:
-            rows = self.selector.sorted(self._rows(chosen), chosen.key, sort, self.shown)
+            rows = self._sorted(self._rows(chosen), chosen.key, sort)
             checks = self.checks() if chosen.filter == "disagreement" and self.shown else []
             pages = max(-(-len(rows) // PAGE), 1)
             page = min(max(page, 0), pages - 1)
@@ -194,16 +262,19 @@ class Views:
             beginning = visible(" ".join(text.split()), 240)
             likely, reason = self._likely(row, 3), reasons.get(row)
             listed.append(
-                DocumentEntry(row, visible(name, 80), beginning, likely, *self._none(row), reason, labels[row])
+                answers.DocumentEntry(row, visible(name, 80), beginning, likely, *self._none(row), reason, labels[row])
             )
-        return DocumentPage(listed, len(rows), page, pages)
+        return answers.DocumentPage(listed, len(rows), page, pages)
 
-    def beginnings(self, rows: Sequence[int]) -> list[Beginning]:
+    def beginnings(self, rows: Sequence[int]) -> list[answers.Beginning]:
         """Return id and beginning of some documents."""
         if not all(0 <= row < self.session.n for row in rows):
             raise NotFound("There is no document with one of these numbers.")
         found = self.project.beginnings(list(dict.fromkeys(rows))).items()
-        return [Beginning(row, visible(name, 80), visible(" ".join(text.split()), 400)) for row, (name, text) in found]
+        return [
+            answers.Beginning(row, visible(name, 80), visible(" ".join(text.split()), 400))
+            for row, (name, text) in found
+        ]
 
     def rows(self, chosen: Selection) -> list[int]:
         """Return all rows of a selection, to label them together."""
@@ -211,56 +282,141 @@ class Views:
             return [int(row) for row in self._rows(chosen)]
 
     def _rows(self, chosen: Selection) -> Rows:
-        return self.selector.rows(chosen, self.shown, lambda: [check.row for check in self.checks()])
+        """Return the rows of a selection in the order of the table."""
+        blind = self.session.settings.blind
+        if blind and (chosen.filter in REVEALING or isinstance(chosen.key, str)):
+            raise Conflict("Blind mode hides predictions and the labels of others. The page Export has the setting.")
+        keep = self._filtered(chosen)
+        if query := chosen.query.strip():
+            keep = keep & self._mask(self.search(query))
+        if isinstance(chosen.key, str):
+            keep = keep & self.fitted_or_refuse().members(chosen.key)
+        elif chosen.key is not None and chosen.filter != "older":
+            key = self.session.topic(chosen.key).key
+            keep = keep & (self._mask(self._own(chosen.who, key)) if blind else self._of_topic(key))
+        return np.flatnonzero(keep)
+
+    def _sorted(self, rows: Rows, key: Key | None, sort: Sort) -> Rows:
+        fitted = self.shown
+        rank: NDArray[np.floating | np.integer]
+        if sort == "recent":
+            rank = self.session.last_event
+        elif sort == "order" or fitted is None:
+            return rows
+        else:
+            rank = fitted.doubt if sort == "uncertainty" else fitted.strength(key)
+        return rows[np.argsort(-rank[rows], kind="stable")]
+
+    def _mask(self, rows: Rows | list[int]) -> Mask:
+        mask = np.zeros(self.session.n, dtype=np.bool_)
+        mask[rows] = True
+        return mask
+
+    def _own(self, who: str, key: int) -> list[int]:
+        """Return the documents that a person labelled with a topic."""
+        return [row for row in self._touched() if self.session.labels_of(row).get(who, {}).get(key) in PRESENT]
+
+    def _of_topic(self, key: int) -> Mask:
+        own = self._mask([])
+        fitted = self.shown
+        if fitted is not None and key in fitted.column:
+            own |= fitted.has[:, fitted.column[key]]
+        for row, decision in self.session.decisions.items():
+            own[row] = key in decision.permitted or (own[row] and key not in decision.forbidden)
+        return own
+
+    def _filtered(self, chosen: Selection) -> Mask:
+        session, fitted = self.session, self.shown
+        known = chosen.key if isinstance(chosen.key, int) else None
+        touched = self._touched()
+        # Without a model no document is strong, and none is uncertain.
+        strength = np.zeros(session.n) if fitted is None else fitted.strength(known)
+        filters: dict[Filter, Callable[[], Mask]] = {
+            "all": lambda: ~self._mask([]),
+            "labelled": lambda: session.labelled,
+            "unlabelled": lambda: ~session.labelled,
+            "strong": lambda: np.asarray(strength >= STRONG),
+            "uncertain": lambda: (np.abs(strength - 0.5) <= 0.25) & ~session.labelled,
+            "disagreement": lambda: self._mask([check.row for check in self.checks()]),
+            "people": lambda: session.differing,
+            "settled": lambda: self._mask([row for row in touched if DECISION in session.votes_of(row)]),
+            "skipped": lambda: self._mask(self.whole(chosen.who, SKIPPED)),
+            "later": lambda: self._mask(self.whole(chosen.who, LATER)),
+            "notes": lambda: self._mask([row for row in session.decisions if session.notes_of(row)]),
+            "older": lambda: self._mask([row for row in touched if self._older(row, known)]),
+        }
+        return filters[chosen.filter]()
+
+    def whole(self, who: str, state: str) -> list[int]:
+        """Return the documents that a person skipped, or put aside."""
+        return [row for row in self._touched() if self.session.labels_of(row).get(who, {}).get(WHOLE) == state]
+
+    def _older(self, row: int, key: int | None) -> bool:
+        older = self.session.older_labels(row)
+        return bool(older) if key is None else key in older
+
+    def _touched(self) -> list[int]:
+        """Return the documents with a label, now or earlier."""
+        rows: list[int] = np.flatnonzero(self.session.last_event).tolist()
+        return rows
 
     # --- topics ---
 
-    def topics(self) -> TopicLists:
+    def topics(self) -> answers.TopicLists:
         """Return known and free topics with the numbers of the last fit; in blind mode only the known ones."""
         fitted = self.shown
         with self.session.lock:
             older = Counter(key for row in self.session.decisions for key in self.session.older_labels(row))
         known = [self._known(self.session.topics[key], older[key]) for key in self.session.tree.order]
         if fitted is None:
-            return TopicLists(known, [])
+            return answers.TopicLists(known, [])
         free = [
-            FreeTopic(
+            answers.FreeTopic(
                 key := str(fitted.key_of(k)),
                 self._name(fitted, k),
                 self._summary(fitted, k),
                 int(fitted.members(key).sum()),
-                fitted.in_groups[i],
-                None if (above := fitted.parents[i]) is None else int(fitted.key_of(above)),
+                fitted.in_groups[k - fitted.n_known],
             )
-            for i, k in enumerate(fitted.free_columns)
+            for k in range(fitted.n_known, len(fitted.result))
         ]
         outside = int(fitted.outside.sum()) if fitted.n_known else 0
-        none = NoTopic(round(float(fitted.none.mean()), 4), outside) if outside or fitted.open else None
-        return TopicLists(known, free, none)
+        none = answers.NoTopic(round(float(fitted.none.mean()), 4), outside) if outside or fitted.open else None
+        return answers.TopicLists(known, free, none, self._split())
 
-    def _known(self, topic: Topic, older: int) -> KnownTopic:
+    def _split(self) -> answers.SplitView | None:
+        """Return the groups of the topic that was split last, if it still exists."""
+        if self.split is None or self.split.key not in self.session.tree.parents:
+            return None
+        groups = []
+        for number, group in self.split.groups.items():
+            terms = [visible(term, 60) for term in group.terms]
+            groups.append(answers.GroupView(number, terms, group.documents, self.beginnings(group.rows[:EXAMPLES])))
+        return answers.SplitView(self.split.key, groups)
+
+    def _known(self, topic: Topic, older: int) -> answers.KnownTopic:
         tree = self.session.tree
         place = (tree.parents[topic.key], tree.level(topic.key))
         about = (topic.key, topic.name, topic.description, topic.colour, topic.keywords, topic.banned, *place)
         fitted, labels = self.shown, (self.session.counts[topic.key], older)
         if fitted is None or topic.key not in fitted.column:
-            return KnownTopic(*about, *labels)
+            return answers.KnownTopic(*about, *labels)
         k = fitted.column[topic.key]
         took, followed = bool(fitted.effects["took effect"][k]), float(fitted.effects["followed"][k])
         reason = visible(fitted.effects["reason"][k], 300)
-        effect = LabelEffect(fitted.documents[k], took, round(followed, 3), reason)
-        return KnownTopic(*about, *labels, self._summary(fitted, k), effect)
+        effect = answers.LabelEffect(fitted.documents[k], took, round(followed, 3), reason)
+        return answers.KnownTopic(*about, *labels, self._summary(fitted, k), effect)
 
-    def _summary(self, fitted: CurrentModel, k: int) -> TopicSummary:
+    def _summary(self, fitted: CurrentModel, k: int) -> answers.TopicSummary:
         """Return terms, share and similar topics of a column."""
         similarity = fitted.result.similarity[k].copy()
         similarity[k] = -1
         near = [int(other) for other in np.argsort(-similarity)[:12] if similarity[other] > 0.05]
         near = [other for other in near if not self._gone(fitted, other) and not _related(fitted, k, other)]
-        return TopicSummary(
-            [Term(visible(term, 60), round(float(strength), 3)) for term, strength in fitted.terms[k]],
+        return answers.TopicSummary(
+            [answers.Term(visible(term, 60), round(float(strength), 3)) for term, strength in fitted.terms[k]],
             round(float(fitted.result.share[k]), 4),
-            [Neighbour(self._name(fitted, other), round(float(similarity[other]), 2)) for other in near[:2]],
+            [answers.Neighbour(self._name(fitted, other), round(float(similarity[other]), 2)) for other in near[:2]],
         )
 
     def _gone(self, fitted: CurrentModel, k: int) -> bool:
@@ -277,6 +433,6 @@ class Views:
 def _related(fitted: CurrentModel, k: int, other: int) -> bool:
     """Return whether one column is above the other in the tree."""
     forest = fitted.forest
-    if forest is None or max(k, other) >= len(forest):
+    if max(k, other) >= len(forest):
         return False
     return k in forest.ancestors(other) or other in forest.ancestors(k)

@@ -1,60 +1,156 @@
 """The workbench without HTTP: a project, its session, fits in the background, and listeners for changes."""
 
+from __future__ import annotations
+
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import msgspec
+import numpy as np
 
-from topicsteer.app.workbench import fit_messages as messages
-from topicsteer.app.workbench import team  # noqa: F401  # its actions
-from topicsteer.app.workbench.actions import ACTIONS
-from topicsteer.app.workbench.answers import (
-    Advised,
-    Changed,
-    FitMoved,
-    FitStatus,
-    Judged,
-    MapPage,
-    Mapped,
-    Notice,
-    Refitted,
-)
-from topicsteer.app.workbench.changes import Change
-from topicsteer.app.workbench.coders import CoderShelf
-from topicsteer.app.workbench.copies import Copies
+from topicsteer.app.workbench import answers
+from topicsteer.app.workbench import fit_process as messages
+from topicsteer.app.workbench.actions import Action, NewTopic, apply
+from topicsteer.app.workbench.answers import FitStatus, Notice
+from topicsteer.app.workbench.coder_shelf import CoderShelf
 from topicsteer.app.workbench.current_model import CurrentModel, summarise_changes
-from topicsteer.app.workbench.document_map import MapMaker, map_points
-from topicsteer.app.workbench.errors import Conflict, Invalid
+from topicsteer.app.workbench.event_log import Topic
 from topicsteer.app.workbench.exports import Exporter
-from topicsteer.app.workbench.fit_messages import AnyReport, FitOrder
-from topicsteer.app.workbench.fit_process import FitProcess
-from topicsteer.app.workbench.free_edits import FreeEdits
-from topicsteer.app.workbench.label_import import read_given_labels
-from topicsteer.app.workbench.new_project import make_project
+from topicsteer.app.workbench.fit_process import AnyReport, FitOrder, FitProcess
+from topicsteer.app.workbench.imports import GivenLabels, import_labels, import_topics, read_given_labels
+from topicsteer.app.workbench.label_queue import Queue
+from topicsteer.app.workbench.map_view import MapMaker, map_points
+from topicsteer.app.workbench.model_record import Key, ModelRecord
 from topicsteer.app.workbench.project import Project, fingerprint, read_documents
-from topicsteer.app.workbench.queue import Queue
-from topicsteer.app.workbench.session import LabelSession
-from topicsteer.app.workbench.text_features import TextFeatures
-from topicsteer.app.workbench.topic_import import import_topics
-from topicsteer.app.workbench.views import Views
+from topicsteer.app.workbench.refusals import FILE, Conflict, Invalid, NotFound
+from topicsteer.app.workbench.session import Change, LabelSession
+from topicsteer.app.workbench.views import Copies, Views
+from topicsteer.corpora import Documents
+from topicsteer.guidance.embeddings import embed
 from topicsteer.labels.codebook import Codebook
+from topicsteer.model.predictor import MODEL2VEC, Model2Vec, VectorFile, embeddings_named
 from topicsteer.model.topics_file import read_topics
-from topicsteer.system.files import Scratch
+from topicsteer.system.files import Scratch, replacing
+from topicsteer.system.types import Array
+from topicsteer.text.languages import segmenter_of
 
 SUFFIX = ".steer"
 # Seconds between two checks of the write-ahead log.
 TIDY = 20.0
 # Rows listed in a notice of changed documents.
 LISTED = 200
+# Documents of a free topic that are proposed as labels.
+PROPOSED = 10
+# Greatest number of parts of a known topic.
+MOST_PARTS = 50
+# Value of the setting "embeddings" for vectors in the file next to the project.
+VECTORS = "vectors"
 
 
-class Workbench(FreeEdits):
+@dataclass(frozen=True, eq=False)
+class TextFeatures:
+    """The segmenter of a project, the name of its embeddings for a fit, and its vectors if they are in a file.
+
+    Both are chosen on the command line, never by a page: they name files of this machine.
+    """
+
+    segmenter: str | None = None
+    embeddings: str | None = None
+    vectors: Array | None = None
+
+    @classmethod
+    def of(cls, project: Project) -> TextFeatures:
+        """Return the features that were chosen for a project, or raise if they cannot be used."""
+        stored = project.settings()
+        segmenter, name = stored.get("segmenter"), stored.get("embeddings")
+        if segmenter is not None:
+            segmenter_of(str(segmenter))
+        if name is None:
+            return cls(segmenter)
+        if name != VECTORS:
+            named = embeddings_named(f"{MODEL2VEC}{str(name).removeprefix(MODEL2VEC)}")
+            return cls(segmenter, named.source if isinstance(named, Model2Vec) else None)
+        file = VectorFile(vector_file(project.path))
+        file.check_rows(len(project))
+        return cls(segmenter, file.source, file.vectors)
+
+
+def vector_file(project: Path) -> Path:
+    """The file with the vectors of a project."""
+    return project.with_name(f"{project.name}.npy")
+
+
+def choose_features(
+    path: Path, documents: Documents, *, segmenter: str | None = None, embeddings: str | None = None
+) -> dict[str, str]:
+    """Return the settings for a new project; vectors are written to a file next to it.
+
+    Parameters
+    ----------
+    path : Path
+        The project.
+    documents : Documents
+        The documents with all their columns.
+    segmenter, embeddings : str, optional
+        As on the command line.
+    """
+    chosen = {}
+    if segmenter is not None:
+        segmenter_of(segmenter)
+        chosen["segmenter"] = segmenter
+    if embeddings is None:
+        return chosen
+    named = embeddings_named(embeddings)
+    if isinstance(named, Model2Vec):
+        return chosen | {"embeddings": named.source}
+    vectors = embed(named.rows(documents), documents.texts)
+    with replacing(vector_file(path)) as part, part.open("wb") as file:
+        np.save(file, vectors, allow_pickle=False)
+    return chosen | {"embeddings": VECTORS}
+
+
+def make_project(
+    path: Path,
+    documents: Documents,
+    *,
+    source: Path | None = None,
+    path_separator: str | None = None,
+    segmenter: str | None = None,
+    embeddings: str | None = None,
+) -> None:
+    """Write a new project; labels of the documents become labels of the file, with a separator also a tree.
+
+    The segmenter and the embeddings of the texts are for all fits of the project.
+    """
+    labels = _by_row(documents.labels)
+    forbidden = _by_row(documents.forbidden)
+    given = GivenLabels(labels, forbidden, separator=path_separator)
+    name = source.name if source else path.stem
+    features = choose_features(path, documents, segmenter=segmenter, embeddings=embeddings)
+
+    def prepare(project: Project) -> None:
+        project.set(features)
+        session = LabelSession(project)
+        if path_separator is not None:
+            session.change_settings(path_separator=path_separator)
+        if labels or forbidden:
+            import_labels(session, FILE + name, [given], source=name)
+
+    columns = {column: values for column, values in documents.columns.items() if column != embeddings}
+    Project.create(path, replace(documents, columns=columns), source=source, prepare=prepare)
+
+
+def _by_row(names: Sequence[Sequence[str]]) -> dict[int, list[str]]:
+    """Return the names of each document that has any."""
+    return {row: list(some) for row, some in enumerate(names) if some}
+
+
+class Workbench:
     """A project with its session, queue, fits and exports; usable without a server.
 
     Parameters
@@ -68,13 +164,17 @@ class Workbench(FreeEdits):
     def __init__(self, path: Path, *, source: Path | None = None) -> None:
         self.project = Project.open(path)
         # Segmenter and embeddings of the documents.
-        self.features = TextFeatures.of(self.project)
+        try:
+            self.features = TextFeatures.of(self.project)
+        except (ValueError, ImportError):
+            self.project.close()
+            raise
         self.session = LabelSession(self.project)
         self.views = Views(self.session)
         self.views.copies = Copies(self.project)
         self.queue = Queue(self.views)
         self.fitter = FitProcess(self.on_message)
-        self.maps = MapMaker(self.views, lambda status: self.notify(Mapped(status)))
+        self.maps = MapMaker(self.views, lambda status: self.notify(answers.Mapped(status)))
         self.exporter = Exporter(self.views, self.maps)
         self.coders = CoderShelf(self.session)
         # Called with every notice for the open pages.
@@ -86,9 +186,9 @@ class Workbench(FreeEdits):
         self._again: bool | None = None
         self.temporary = Scratch()
         # Number of the stored model; 0 without one.
-        self._model = 0
-        # Description of the model that is being fitted.
-        self.pending: dict[str, Any] = {}
+        self.stored_model = 0
+        # Record of the model that is being fitted or edited.
+        self.pending = ModelRecord([])
         self._closed = threading.Event()
         self._restore()
         self._compare(source)
@@ -126,9 +226,9 @@ class Workbench(FreeEdits):
 
     # --- actions of people ---
 
-    def act(self, who: str, action: str, request: str | None, values: Mapping[str, Any]) -> Change:
-        """Perform an action of a person and notify all open pages."""
-        change = ACTIONS[action](self.session, who, request=request, **values)
+    def act(self, who: str, action: Action) -> Change:
+        """Apply an action of a person and notify all open pages."""
+        change = apply(self.session, who, action)
         self.announce(who, change)
         return change
 
@@ -138,7 +238,7 @@ class Workbench(FreeEdits):
             return
         rows = change.documents
         progress = self.views.progress()
-        self.notify(Changed(who, list(rows[:LISTED]), len(rows) > LISTED, change.topics, progress))
+        self.notify(answers.Changed(who, list(rows[:LISTED]), len(rows) > LISTED, change.topics, progress))
         if rows:
             self._fit_if_due()
 
@@ -151,24 +251,10 @@ class Workbench(FreeEdits):
         rows = {row for own in given for row in own.rows}
         if not rows:
             raise Invalid(f"{name}: no label belongs to a document of this project. The ids must be the same.")
-        (labels, forbidden, open_rows, _, separator), *people = given
-        change = self.session.import_labels(
-            who, labels, forbidden, source=name, open_rows=open_rows, people=people, separator=separator
-        )
-        self.announce(who, change)
+        self.announce(who, import_labels(self.session, who, given, source=name))
+        people = given[1:]
         by = f", given by {', '.join(own.owner for own in people[:5])}{', …' * (len(people) > 5)}" if people else ""
         return f"Imported labels of {len(rows):,} documents from {name}{by}."
-
-    # --- the document map ---
-
-    def document_map(self) -> MapPage:
-        """Return the points of the document map; the first call starts its layout. Blind mode has none."""
-        if self.session.settings.blind:
-            raise Conflict("Blind mode hides the map, since it shows predictions. The page Export has the setting.")
-        layout = self.maps.layout()
-        return MapPage(None if layout is None else map_points(self.views, layout), self.maps.status)
-
-    # --- fits ---
 
     def import_topics(self, who: str, path: Path, name: str) -> tuple[str, ...]:
         """Add the topics and words of a topics file; return notes on probable mistakes."""
@@ -186,9 +272,20 @@ class Workbench(FreeEdits):
         notes = self.import_topics(who, path, name)
         return " ".join([f"{len(self.session.live) - before:,} new topics from {name}.", *notes[:8]])
 
+    # --- the document map ---
+
+    def document_map(self) -> answers.MapPage:
+        """Return the points of the document map; the first call starts its layout. Blind mode has none."""
+        if self.session.settings.blind:
+            raise Conflict("Blind mode hides the map, since it shows predictions. The page Export has the setting.")
+        layout = self.maps.layout()
+        return answers.MapPage(None if layout is None else map_points(self.views, layout), self.maps.status)
+
+    # --- fits ---
+
     def _fit_if_due(self) -> None:
         after = self.session.settings.refit_after
-        seen = self.views.fitted.meta["seq"] if self.views.fitted else 0
+        seen = self.views.fitted.record.seq if self.views.fitted else 0
         counts = [n for n in self.session.counts.values() if n > 0]
         if after and not self.fitter.busy and len(counts) >= 2 and self.session.changed_since(seen) >= after:
             self.fit()
@@ -219,7 +316,6 @@ class Workbench(FreeEdits):
             scratch=scratch,
             chosen=self.session.chosen(),
             path_separator=self._path_separator(),
-            free_inside=self.free_inside(),
             segmenter=self.features.segmenter,
             embeddings=self.features.embeddings,
         )
@@ -229,7 +325,7 @@ class Workbench(FreeEdits):
             return False
         self._again = None
         labelled = len({*training.labels, *training.forbidden})
-        self.pending = {"keys": [t.key for t in training.topics], "seq": training.seq, "labelled": labelled}
+        self.pending = ModelRecord([t.key for t in training.topics], training.seq, labelled)
         self.set_status(FitStatus("fitting", "start"))
         return True
 
@@ -252,6 +348,114 @@ class Workbench(FreeEdits):
             with suppress(Conflict):  # the last topic was deleted meanwhile
                 self.fit(scratch=scratch)
 
+    # --- edits of free topics on the fitted model, without a fit ---
+
+    def adopt(self, who: str, key: str, *, name: str, description: str = "") -> int:
+        """Make a free topic known and propose its surest documents as labels; return the key of the new topic.
+
+        No document is labelled. If the model can be edited, it has the topic at once, else after the next fit.
+        """
+        fitted = self.views.fitted_or_refuse()
+        topic, change = self._new_topic(who, name, description, None)
+        self._propose(topic.key, fitted.surest(key, PROPOSED))
+        if fitted.in_groups[fitted.free_number(key)]:
+            made = f"“{topic.name}” is a known topic now. Confirm some of its documents."
+            edit = messages.AdoptFree(fitted.free_column(key), topic.name, topic.key)
+            self._edit(fitted, edit, [*fitted.keys, topic.key], made)
+        self.announce(who, change)
+        return topic.key
+
+    def adopt_group(self, who: str, number: int, *, name: str, description: str = "") -> int:
+        """Make a group of the topic that was split last a topic below it; return the key of the new topic.
+
+        Its surest documents are proposed as labels. The model has the topic after the next fit.
+        """
+        split = self.views.split
+        if split is None or number not in split.groups:
+            raise NotFound("This group no longer exists. Split the topic again.")
+        topic, change = self._new_topic(who, name, description, split.key)
+        self._propose(topic.key, split.groups[number].rows)
+        left = {other: group for other, group in split.groups.items() if other != number}
+        self.views.split = messages.FoundGroups(split.key, left)
+        self.announce(who, change)
+        return topic.key
+
+    def _new_topic(self, who: str, name: str, description: str, parent: int | None) -> tuple[Topic, Change]:
+        with self.session.lock:
+            change = apply(self.session, who, NewTopic(name=name, description=description, parent=parent))
+            return max(self.session.live, key=lambda topic: topic.key), change
+
+    def merge_free(self, key: str, into: Key) -> None:
+        """Merge a free topic into another topic; its surest documents are proposed as labels of a known one."""
+        fitted = self.views.fitted_or_refuse()
+        column, name = fitted.free_column(key), fitted.result.names[fitted.free_column(key)]
+        grouped = bool(fitted.in_groups[fitted.free_number(key)])
+        if isinstance(into, str):
+            edit = messages.MergeFree(column, fitted.free_column(into))
+            if edit.into == column:
+                raise Invalid("Choose another topic to merge it with.")
+            self._edit_or_refuse(fitted, edit, f"“{name}” was merged into another free topic.")
+            return
+        topic = self.session.topic(into)
+        self._propose(topic.key, fitted.surest(key, PROPOSED))
+        if grouped and topic.key in fitted.column:
+            edit = messages.MergeFree(column, fitted.column[topic.key])
+            self._edit(fitted, edit, fitted.keys, f"“{name}” was merged into “{topic.name}”. Confirm some documents.")
+
+    def split_free(self, key: str) -> None:
+        """Split a free topic into its two parts."""
+        fitted = self.views.fitted_or_refuse()
+        column = fitted.free_column(key)
+        if fitted.in_groups[fitted.free_number(key)] < 2:
+            raise Conflict("This free topic has no parts.")
+        edit = messages.SplitTopic(column, 2)
+        self._edit_or_refuse(fitted, edit, f"“{fitted.result.names[column]}” was split.")
+
+    def split_known(self, key: int, parts: int) -> None:
+        """Find groups of the documents of a known topic; the model stays as it is."""
+        fitted, topic = self.views.fitted_or_refuse(), self.session.topic(key)
+        if not 2 <= parts <= MOST_PARTS:
+            raise Invalid(f"A topic is split into 2 to {MOST_PARTS} parts, not {parts}.")
+        if key not in fitted.column:
+            raise Conflict(f"“{topic.name}” is not part of a fit yet. Fit first.")
+        self._edit_or_refuse(fitted, messages.SplitTopic(fitted.column[key], parts), "")
+
+    def cut_free(self, who: str, number: int) -> None:
+        """Set the number of free topics, and show at most that many at once if the model has groups of documents."""
+        fitted = self.views.fitted
+        self.session.settings.changed({"free_topics": number})  # refuses a wrong number before anything is done
+        if fitted is not None and any(fitted.in_groups) and number:
+            self._edit_or_refuse(fitted, messages.CutFree(number), f"At most {number:,} free topics are shown.")
+        self.announce(who, self.session.change_settings(free_topics=number))
+
+    def _propose(self, key: int, rows: list[int]) -> None:
+        """Put documents at the beginning of the queue of a topic."""
+        if self.views.fitted is not None:
+            self.views.fitted.record.proposed[key] = rows
+            self._store_record()
+
+    def _edit_or_refuse(self, fitted: CurrentModel, edit: messages.Edit, change: str) -> None:
+        if not self._edit(fitted, edit, fitted.keys, change):
+            raise Conflict("A fit is running. Wait for its end, then try again.")
+
+    def _edit(self, fitted: CurrentModel, edit: messages.Edit, keys: Sequence[int], change: str) -> bool:
+        """Start an edit of the model's free topics; return False if a fit is running."""
+        order = messages.EditOrder(
+            project=str(self.project.path.resolve()),
+            folder=tempfile.mkdtemp(dir=self.temporary.path),
+            previous=str(fitted.folder),
+            keys=fitted.keys,
+            edit=edit,
+            embeddings=self.features.embeddings,
+        )
+        if not self.fitter.start(order):
+            return False
+        # The learning curve has the last fit already, and shares are estimated again.
+        more = {"keys": list(keys), "changes": [change], "edited": True, "judged": None, "shares": {}}
+        self.pending = msgspec.structs.replace(fitted.record, **more)
+        self.set_status(FitStatus("fitting", "edit"))
+        return True
+
     # --- reports of the worker ---
 
     def on_message(self, report: AnyReport) -> None:
@@ -261,14 +465,14 @@ class Workbench(FreeEdits):
 
     def _handle(self, report: AnyReport) -> None:
         match report:
-            case messages.Progressed("read" | "edit") if "seq" not in self.pending:
+            case messages.Progressed("read" | "edit") if self.pending.edited:
                 self.set_status(FitStatus("fitting", "edit"))
             case messages.Progressed("advise" | "check" | "shares" as stage):
                 self.set_status(FitStatus("checking", stage, self.status.error))
             case messages.Progressed(stage, done, total, detail):
                 self.set_status(FitStatus("fitting", stage, done=done, total=total, detail=detail))
             case messages.Rested() if not self.fitter.busy:
-                self.set_status(replace(self.status, state="idle", stage=""))
+                self.set_status(msgspec.structs.replace(self.status, state="idle", stage=""))
                 self._fit_if_due()  # labels that arrived during an edit
             case messages.Finished():
                 try:
@@ -278,23 +482,24 @@ class Workbench(FreeEdits):
                     self._fail(f"The new model could not be loaded: {error}.")
             case messages.Edited(folder):
                 try:
-                    self._use(Path(folder), self._edited_meta(), FitStatus())
+                    self._use(Path(folder), self.pending, FitStatus())
                 except Exception as error:  # as after a fit
                     self.fitter.busy = False
                     self._fail(f"The edited model could not be loaded: {error}.")
+            case messages.Grouped(column, groups):
+                self.fitter.busy = False
+                self.views.split = messages.FoundGroups(self.pending.keys[column], dict(enumerate(groups)))
+                self.set_status(FitStatus())
+                self.notify(answers.GroupsFound())
             case messages.Suggested(suggestions, checks):
-                self.describe({"suggestions": msgspec.to_builtins(suggestions), "checks": checks})
-                self.notify(Advised())
+                self._describe(answers.Advised(), suggestions=suggestions, checks=checks)
                 self._fit_if_due()  # labels that arrived during the fit
             case messages.StoppingAdvice(sentence):
-                self.describe({"outlook": sentence})
-                self.notify(Advised())
+                self._describe(answers.Advised(), outlook=sentence)
             case messages.Evaluated(scores):
-                self.describe({"judged": msgspec.to_builtins(scores)})
-                self.notify(Judged())
+                self._describe(answers.Judged(), judged=scores)
             case messages.Shared(shares):
-                self.describe({"shares": shares})
-                self.notify(Advised())
+                self._describe(answers.Advised(), shares=shares)
             case messages.Failed(message):
                 self._fail(message)
             case messages.Cancelled():
@@ -307,40 +512,47 @@ class Workbench(FreeEdits):
     def _adopt(self, report: messages.Finished) -> None:
         """Put the model of a fit to use; proposals for topics that have no labels yet are kept."""
         self.set_status(FitStatus("fitting", "load"))
-        known = {"seconds": report.seconds, "warm": report.warm, "notes": report.notes, "objective": report.objective}
-        before = self.views.fitted.meta.get("proposed", {}) if self.views.fitted else {}
-        proposed = {key: rows for key, rows in before.items() if not self.session.counts[int(key)]}
-        self._use(Path(report.folder), self.pending | known | {"proposed": proposed}, FitStatus("checking", "advise"))
+        before = self.views.fitted.record.proposed if self.views.fitted else {}
+        record = msgspec.structs.replace(
+            self.pending,
+            seconds=report.seconds,
+            warm=report.warm,
+            notes=report.notes,
+            objective=report.objective,
+            proposed={key: rows for key, rows in before.items() if not self.session.counts[key]},
+        )
+        self._use(Path(report.folder), record, FitStatus("checking", "advise"))
 
-    def _edited_meta(self) -> dict[str, Any]:
-        """The description of an edited model: that of the last fit, except that the learning curve has it already."""
-        meta = self.views.fitted.meta if self.views.fitted else {}
-        return {name: value for name, value in meta.items() if name not in ("judged", "shares", "split")} | self.pending
-
-    def _use(self, folder: Path, meta: dict[str, Any], status: FitStatus) -> None:
+    def _use(self, folder: Path, record: ModelRecord, status: FitStatus) -> None:
         """Put a model to use, announce it, and then store it, which takes longer."""
         old = self.views.fitted
-        fitted = CurrentModel(folder, meta, self.features.vectors)
-        fitted.meta.setdefault("changes", summarise_changes(old, fitted, self.session.topics))
-        self.views.fitted, self._model = fitted, 0  # it is not stored yet
-        self.keep_free_inside()
+        fitted = CurrentModel(folder, record, self.features.vectors)
+        record.changes = record.changes or summarise_changes(old, fitted, self.session.topics)
+        self.views.fitted = fitted
+        self.views.split = None
+        self.stored_model = 0  # it is not stored yet
         self.fitter.busy = False
-        self.notify(Refitted(self.views.progress()))
+        self.notify(answers.Refitted(self.views.progress()))
         self.set_status(status)
         try:
-            self._model = self.project.models.store(fitted.folder, fitted.meta)
+            self.stored_model = self.project.models.store(fitted.folder, fitted.record)
         except Exception as error:  # a full disk, for example
             problem = f"The new model is in use, but could not be stored: {error}. Free some disk space, and fit again."
-            self.set_status(replace(status, error=problem))
+            self.set_status(msgspec.structs.replace(status, error=problem))
         if old is not None:
             shutil.rmtree(old.folder, ignore_errors=True)
 
-    def describe(self, known: dict[str, Any]) -> None:
-        """Add to the description of the last model."""
+    def _describe(self, notice: Notice, **known: object) -> None:
+        """Add to the record of the last model, and notify all open pages."""
         if self.views.fitted is not None:
-            self.views.fitted.meta |= known
-        if self.views.fitted is not None and self._model:
-            self.project.models.describe(self._model, known)
+            for name, value in known.items():
+                setattr(self.views.fitted.record, name, value)
+            self._store_record()
+        self.notify(notice)
+
+    def _store_record(self) -> None:
+        if self.views.fitted is not None and self.stored_model:
+            self.project.models.describe(self.stored_model, self.views.fitted.record)
 
     def _fail(self, why: str) -> None:
         kept = " The last model stays in use." if self.views.fitted else ""
@@ -348,19 +560,19 @@ class Workbench(FreeEdits):
 
     def set_status(self, status: FitStatus) -> None:
         """Set the state of the fit, and notify all open pages."""
-        self.status = status = replace(status, queued=self._again is not None)
-        self.notify(FitMoved(status))
+        self.status = status = msgspec.structs.replace(status, queued=self._again is not None)
+        self.notify(answers.FitMoved(status))
 
     def _restore(self) -> None:
         """Load the last model of the project."""
         models = self.project.models.finished()
         if not models:
             return
-        self._model, _, meta = models[-1]
+        self.stored_model, _, record = models[-1]
         folder = Path(tempfile.mkdtemp(dir=self.temporary.path))
         try:
-            self.project.models.restore(self._model, folder)
-            self.views.fitted = CurrentModel(folder, meta, self.features.vectors)
+            self.project.models.restore(self.stored_model, folder)
+            self.views.fitted = CurrentModel(folder, record, self.features.vectors)
         except (ValueError, OSError, KeyError) as error:
             self.notice = f"The last fitted model could not be read ({error}). All labels are safe: fit again."
 

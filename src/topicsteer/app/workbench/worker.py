@@ -2,41 +2,52 @@
 
 It runs as long as its workbench. It keeps the documents and the last model. A fit reuses its vocabulary and latent
 semantics, which do not depend on labels, so the result is that of a fit from scratch. It ends with its input.
+
+With a project and a folder as arguments, it lays out the document map: it reads the rows of the documents from
+``rows.npy`` in the folder, and writes their places to ``places.npy``. The places depend on the texts only, so points do
+not move when labels change.
 """
+
+from __future__ import annotations
 
 import os
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, TextIO
+from typing import TextIO
 
 import numpy as np
 
+from topicsteer.analysis import map_layout as maps
 from topicsteer.analysis.groups import Groups
-from topicsteer.analysis.keyword_advice import ambiguity_notes
-from topicsteer.app.workbench import fit_messages as messages
+from topicsteer.analysis.label_advice import ambiguity_notes
+from topicsteer.analysis.suggestions import Doubt
+from topicsteer.app.workbench import fit_process as messages
 from topicsteer.app.workbench.current_model import OUTSIDE, column_keys
 from topicsteer.app.workbench.event_log import FORBIDDEN, PERMITTED
-from topicsteer.app.workbench.fit_messages import AnyReport, CancelOrder, EditOrder, FitOrder, Suggestion
-from topicsteer.app.workbench.group_columns import stored_groups
-from topicsteer.app.workbench.groups import plain_shares
-from topicsteer.app.workbench.project import read_documents
+from topicsteer.app.workbench.fit_process import AnyReport, CancelOrder, EditOrder, FitOrder, MapLine
+from topicsteer.app.workbench.model_record import Point, Scores, SuggestedRow
+from topicsteer.app.workbench.progress_view import plain_shares
+from topicsteer.app.workbench.project import read_documents, stored_groups
 from topicsteer.corpora import Documents
 from topicsteer.guidance.embeddings import embed
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.origin import CHOSEN
-from topicsteer.model.encoders import for_documents
+from topicsteer.model.edits import Group, Split
+from topicsteer.model.predictor import for_documents
 from topicsteer.model.settings import DEFAULT_FREE
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.text import TextVectorizer
 
 # Documents suggested after each fit.
 SUGGESTIONS = 100
+# Documents of a group that are proposed as labels.
+PROPOSED = 10
 # Labels that look wrong, kept after each fit.
 CHECKS = 300
 # Columns whose shares are estimated after a fit.
@@ -118,7 +129,7 @@ class Worker:
                 model = self._fit(order)
                 model.save(order.folder)
                 notes = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
-                notes = [*notes, *ambiguity_notes(model.result_, model.codebook)][:8]
+                notes = [*notes, *ambiguity_notes(model.state_.topics, model.codebook)][:8]
             objective = [float(value) for value in model.estimator_.objective_history_]
             warm = self.model is not None and not order.scratch
             self.model, self.folder, self._advised = model, order.folder, False
@@ -142,9 +153,8 @@ class Worker:
             self.model = TopicModel.load(order.previous)
         free = min(order.free, max(n // 4, 1))
         wanted = None if order.free == DEFAULT_FREE == free else free  # the default shows no wish for free topics
-        inside: dict[Hashable, int | str | None] = dict[Hashable, Any](order.free_inside) | {None: wanted}
         model = TopicModel(
-            inside if order.free_inside else wanted,
+            wanted,
             world=order.world,
             topics=Codebook.from_json(order.topics),
             complete=order.complete,
@@ -166,12 +176,21 @@ class Worker:
         try:
             documents = self._read(order.project)
             if self.model is None or self.folder != order.previous:
-                self.model = TopicModel.load(order.previous).with_keys(order.keys).attach(documents)
                 vectors = for_documents(order.embeddings, documents)
-                self.model.embeddings_ = None if vectors is None else embed(vectors, documents.texts)
+                E = None if vectors is None else embed(vectors, documents.texts)
+                before = TopicModel.load(order.previous, embeddings=E)
+                self.model = before.edit.with_keys(order.keys).attach(documents)
             self.progress("edit", 0, None, "")
             self.folder = ""  # until the edited model is saved
-            edit_free(self.model, order.edit, order.keys)
+            if isinstance(order.edit, messages.SplitTopic):
+                found = self.model.edit.split(order.edit.column, order.edit.parts)
+                if isinstance(found, Split):
+                    self.folder = order.previous
+                    self.send(messages.Grouped(order.edit.column, [plain_group(group) for group in found.groups]))
+                    self.send(messages.Rested())
+                    return
+            else:
+                edit_free(self.model, order.edit, order.keys)
             self.model.save(order.folder)
             self.folder = order.folder
             self.send(messages.Edited(order.folder))
@@ -206,17 +225,17 @@ class Worker:
             self.progress("check", step - 1, total, "")
 
         try:
-            advice = model.stopping_advice(report)
+            advice = model.labels.advice(report)
         except Superseded:
             return
         self.send(messages.StoppingAdvice(advice.sentence))
         curve = advice.curve
         if curve is None:
             return
-        labelled = int((np.diff(model.supervision_.indicator().indptr) > 0).sum())
+        labelled = int((np.diff(model.state_.supervision.indicator().indptr) > 0).sum())
         points = zip(curve.labelled, curve.micro, curve.macro, curve.micro_error, curve.macro_error, strict=True)
-        first = [messages.Point(round(n), *scores) for n, *scores in points]
-        self.send(messages.Evaluated(messages.Scores.of(labelled, curve.topics, first)))
+        first = [Point(round(n), *scores) for n, *scores in points]
+        self.send(messages.Evaluated(Scores.of(labelled, curve.topics, first)))
 
     def _share(self, model: TopicModel, project: str) -> None:
         """Report shares of topics in the groups of columns, unless the next fit is waiting."""
@@ -232,10 +251,12 @@ class Worker:
                 raise Superseded
             self.progress("shares", done, total, detail)
 
-        keys = [*column_keys(named_keys(model), model.state_.topics), OUTSIDE]
+        keys = [*column_keys(model.codebook.keys, model.state_.topics), OUTSIDE]
         try:
             columns = list(self.groups.items())[:COLUMNS]
-            shares = {name: model.prevalence(groups, progress=report).without_rests() for name, groups in columns}
+            shares = {
+                name: model.findings.prevalence(groups, progress=report).without_rests() for name, groups in columns
+            }
             found = {name: plain_shares(own, keys) for name, own in shares.items()}
         except Superseded:
             return
@@ -245,52 +266,67 @@ class Worker:
 def edit_free(model: TopicModel, edit: messages.Edit, keys: Sequence[int]) -> None:
     """Edit the free topics of a model; ``keys`` are the keys of its known topics."""
     match edit:
-        case messages.SplitTopic(column, parts):
-            model.split(column, parts)
         case messages.CutFree(number):
-            model.cut(number)
+            model.edit.cut(number)
         case messages.MergeFree(column, into):
-            model.merge([into, column], str(model.result_.names[into]))
+            model.edit.merge([into, column], str(model.state_.topics.names[into]))
         case messages.AdoptFree(column, name, key):
             # The workbench knows topics by their keys; a name in the model only has to be unique.
-            names, found = model.result_.names, model.state_.topics.found
-            model.adopt(column, name if name not in names else f"{name} ({key})")
-            before = sum(k < column and k not in found for k in range(model.result_.n_known))
-            model.with_keys([*keys[:before], key, *keys[before:]])
+            model.edit.adopt(column, name if name not in model.state_.topics.names else f"{name} ({key})")
+            model.edit.with_keys([*keys, key])
 
 
-def named_keys(model: TopicModel) -> list[int]:
-    """Return the keys of the known topics, without free topics inside them."""
-    return [topic.key for topic in model.codebook if not topic.found]
+def plain_group(group: Group) -> messages.Group:
+    """Return a group of a split as a message."""
+    return messages.Group(list(group.terms), len(group), group.rows[:PROPOSED].tolist())
 
 
-def suggestions(model: TopicModel, n: int) -> list[Suggestion]:
+def suggestions(model: TopicModel, n: int) -> list[SuggestedRow]:
     """Return the documents to label next, most useful first."""
-    table = model.suggest(n)
-    row_of = {name: row for row, name in enumerate(model.result_.ids)}
-    return [Suggestion(row_of[name], str(why)) for name, why in zip(table["id"], table["why"], strict=True)]
+    table = model.labels.suggest(n)
+    row_of = {name: row for row, name in enumerate(model.state_.topics.ids)}
+    return [SuggestedRow(row_of[name], str(why)) for name, why in zip(table["id"], table["why"], strict=True)]
 
 
-def checks(model: TopicModel, n: int) -> list[dict[str, Any]]:
+def checks(model: TopicModel, n: int) -> list[Doubt]:
     """Return labels that look wrong, most doubtful first, with the keys of their topics."""
-    keys, found = column_keys(named_keys(model), model.state_.topics), []
-    for doubt in model.doubts():
+    keys, found = model.codebook.keys, []
+    for doubt in model.labels.doubts():
         p, rival = doubt.probability, None if doubt.rival is None else keys[doubt.rival]
-        key = keys[doubt.topic]
-        if isinstance(key, str):  # a free topic inside a known one has no labels
-            continue
         if p < 0.5 if doubt.given == PERMITTED else p > 0.5 and doubt.given == FORBIDDEN:
-            rival = rival if isinstance(rival, int) else None
-            found.append(asdict(replace(doubt, topic=key, rival=rival, why="")))
+            found.append(replace(doubt, topic=keys[doubt.topic], rival=rival, why=""))
     return found[:n]
 
 
+def make_layout(project: Path, folder: Path, out: TextIO) -> None:
+    """Lay out the documents of a project; errors are reported."""
+
+    def send(line: MapLine) -> None:
+        out.write(messages.line(line))
+        out.flush()
+
+    try:
+        rows = np.load(folder / "rows.npy", allow_pickle=False)
+        texts = read_documents(project).texts
+        send(MapLine(0, len(rows)))
+        X = TextVectorizer().fit_transform([texts[i] for i in rows])
+        points = maps.features(maps.latent_semantics(X))
+        places, aspect = maps.lay_out(points, progress=lambda _, done, total, __: send(MapLine(done, total or 0)))
+        np.save(folder / "places.npy", places)
+        send(MapLine(len(rows), len(rows), aspect))
+    except Exception as error:  # any error is reported: the workbench goes on without a map
+        send(MapLine(error=f"{error}" or type(error).__name__))
+
+
 def main() -> None:
-    """Fit on orders from standard input; the output of libraries goes to standard error."""
+    """Fit on orders from standard input, or lay out the map; the output of libraries goes to standard error."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     if hasattr(os, "nice"):
         os.nice(10)  # people who label have priority
+    if len(sys.argv) == 3:
+        make_layout(Path(sys.argv[1]), Path(sys.argv[2]), out)
+        return
     worker = Worker(out)
 
     def read() -> None:

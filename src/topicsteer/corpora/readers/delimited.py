@@ -7,9 +7,16 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from topicsteer.corpora.read_report import ReadError
-from topicsteer.corpora.readers.limits import check_cells
-from topicsteer.corpora.readers.table_file import ROW_COST, Table, TableFile, column_names, read_lines, undecodable
+from topicsteer.corpora.documents import ReadError
+from topicsteer.corpora.readers.table_file import (
+    ROW_COST,
+    Table,
+    TableFile,
+    check_cells,
+    column_names,
+    read_lines,
+    undecodable,
+)
 
 # Delimiters that are tried on the header.
 DELIMITERS = ",\t;|"
@@ -19,21 +26,28 @@ LONG_HEADER = 1 << 20
 MAX_RECORD = 1 << 24
 
 
-def read_delimited(file: TableFile, size: float) -> Iterator[Table]:
-    """Yield the blocks of a file of delimited text."""
+def read_delimited(file: TableFile, size: float, notes: list[str] | None = None) -> Iterator[Table]:
+    """Yield the blocks of a file of delimited text.
+
+    With a list of ``notes``, rows with the wrong number of fields are not problems: see `read_records`.
+    """
     delimiter = file.delimiter or ("\t" if file.kind in (".tsv", ".tab") else None)
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise ReadError(f"delimiter is {delimiter!r}: expected one character such as ',' or ';'")
-    records = read_records(read_lines(file.path, file.encoding), delimiter, file.encoding)
+    records = read_records(read_lines(file.path, file.encoding), delimiter, file.encoding, notes)
     with long_fields():
         _, header, _ = next(records, (0, [], None))
         note = _unsplit(header, delimiter) if file.delimiter else ""
     if not header:
         raise ReadError(f"{file.path}: is empty; expected a header with the names of the columns")
     check_cells(file.path, 1, len(header))
-    names, guesses = column_names(header), (*file.guesses, note) if note else file.guesses
+    names = column_names(header)
+    guesses = (*file.guesses, note) if note else file.guesses
     while True:
-        rows, places, problems, room = [], [], {}, size
+        rows: list[list[str]] = []
+        places: list[int] = []
+        problems: dict[int, str] = {}
+        room = size
         # The limit of the csv module is global, so it is raised only while this code runs.
         with long_fields():
             for line, fields, problem in records:
@@ -53,43 +67,14 @@ def read_delimited(file: TableFile, size: float) -> Iterator[Table]:
 
 
 def _unsplit(header: list[str], delimiter: str | None) -> str:
-    """A note if the header is one column that another delimiter would split."""
-    if len(header) != 1 or len(split_line(header[0], other := guess_delimiter(header[0][:LONG_HEADER]))) == 1:
+    """Return a note if the header is one column that another delimiter would split."""
+    other = guess_delimiter("".join(header)[:LONG_HEADER])
+    if len(header) != 1 or len(split_line(header[0], other)) == 1:
         return ""
     return (
         f"{delimiter!r} does not occur in the header, so there is one column, {header[0][:60]!r}; to split it, pass "
         f"--delimiter {other!r} (delimiter= in Python)"
     )
-
-
-def read_ragged(file: TableFile) -> tuple[Table, list[str]]:
-    """Return a small file as one table with all its rows, and a note on each row with the wrong number of fields.
-
-    A short row gets empty cells. Further fields of a long row join its last column, with the delimiter between them.
-    """
-    delimiter = file.delimiter or ("\t" if file.kind in (".tsv", ".tab") else None)
-    lines = list(read_lines(file.path, file.encoding))
-    delimiter = delimiter or guess_delimiter(lines[0][0][:LONG_HEADER] if lines else "")
-    rows, places, problems, notes = list[list[str]](), list[int](), dict[int, str](), list[str]()
-    with long_fields():
-        records = read_records(iter(lines), delimiter, file.encoding)
-        _, header, _ = next(records, (0, [], None))
-        for line, fields, problem in records:
-            if len(fields) < len(header):
-                notes.append(f"Line {line} has {len(fields)} of {len(header)} fields: the others are empty.")
-                fields += [""] * (len(header) - len(fields))
-            elif len(fields) > len(header):
-                many = f"Line {line} has {len(fields)} fields, and the header {len(header)}"
-                notes.append(f"{many}: the last ones are read as one.")
-                fields = [*fields[: len(header) - 1], delimiter.join(fields[len(header) - 1 :])]
-            elif problem is not None:
-                problems[line] = problem
-                continue
-            rows.append(fields)
-            places.append(line)
-    columns = list(zip(*rows, strict=True)) or [()] * len(header)
-    named = dict(zip(column_names(header), columns, strict=True))
-    return Table(file.path, named, places, "line", file.guesses, problems, guarded=True), notes
 
 
 class Lines:
@@ -117,7 +102,8 @@ class Lines:
 
     def begin(self) -> None:
         """Begin a new record."""
-        self.record, self._length = [], 0
+        self.record = []
+        self._length = 0
 
     def unread(self, keep: int) -> None:
         """Return the lines of this record after the first ``keep``, so that they are read again."""
@@ -128,19 +114,23 @@ class Lines:
 
 
 def read_records(
-    source: Iterable[tuple[str, bool]], delimiter: str | None, encoding: str
+    source: Iterable[tuple[str, bool]], delimiter: str | None, encoding: str, notes: list[str] | None = None
 ) -> Iterator[tuple[int, list[str], str | None]]:
     """Yield line number, fields, and problem or None, of each record; the first one is the header.
 
     An open quote can join a line with the lines below it. A record with wrong quotes is therefore read again as one
     line. So is a record of several lines with the wrong number of fields.
+
+    With a list of ``notes``, a short record gets empty fields, and further fields of a long one join its last field.
+    Each gets a note.
     """
     lines = Lines(source)
     if delimiter is None:
         first = next(lines, "")
         delimiter = guess_delimiter(first[:LONG_HEADER])
         lines.unread(0)
-    reader, width = csv.reader(lines, delimiter=delimiter, strict=True), 0
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    width = 0
     while True:
         lines.begin()
         fields: list[str] | None
@@ -160,11 +150,21 @@ def read_records(
         while len(fields) > width and not fields[-1]:
             fields.pop()
         problem = None
+        line = lines.number - len(lines.record) + 1
         if not all(decoded for _, decoded in lines.record):
             problem = undecodable(encoding)
-        elif len(fields) != width:
-            problem = f"{len(fields)} field{'s' if len(fields) != 1 else ''}, the header has {width}"
-        yield lines.number - len(lines.record) + 1, fields, problem
+        elif notes is None:
+            if len(fields) != width:
+                problem = f"{len(fields)} field{'s' if len(fields) != 1 else ''}, the header has {width}"
+        elif len(fields) < width:
+            notes.append(f"Line {line} has {len(fields)} of {width} fields: the others are empty.")
+            fields += [""] * (width - len(fields))
+        elif len(fields) > width:
+            notes.append(
+                f"Line {line} has {len(fields)} fields, and the header {width}: the last ones are read as one."
+            )
+            fields[width - 1 :] = [delimiter.join(fields[width - 1 :])]
+        yield line, fields, problem
 
 
 def split_line(line: str, delimiter: str) -> list[str]:

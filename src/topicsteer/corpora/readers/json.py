@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 
-from topicsteer.corpora.read_report import ReadError
+from topicsteer.corpora.documents import ReadError
 from topicsteer.corpora.readers.table_file import (
     ROW_COST,
     Table,

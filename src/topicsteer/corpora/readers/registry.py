@@ -7,8 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from topicsteer.corpora.options import ReadOptions
-from topicsteer.corpora.read_report import ReadError
+from topicsteer.corpora.documents import ReadError, ReadOptions
 from topicsteer.corpora.readers.delimited import read_delimited
 from topicsteer.corpora.readers.excel import read_excel
 from topicsteer.corpora.readers.json import read_json, read_json_lines

@@ -1,1 +1,0 @@
-"""Is the precision that `predict --precision` promises reached?"""

@@ -1,0 +1,81 @@
+"""Typed columns: one rule for the format of a value, in the terminal and in pages."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Literal
+
+from topicsteer.system.templates import visible
+
+Kind = Literal["text", "origin", "number", "count", "share", "flag"]
+FORMATS: dict[Kind, str] = {"number": ".3f", "count": ",.0f", "share": ".1%"}
+# Text for a missing value.
+MISSING = "–"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Parameters
+    ----------
+    name : str
+        Its heading.
+    kind : str
+        "text"; "origin" (known or free); "number" (three decimals, whole numbers as they are); "count" (thousands are
+        separated); "share" (percent); "flag" (yes or no).
+    about : str
+        Its meaning.
+
+    Examples
+    --------
+    >>> Column("share", "share").format(0.25), Column("labelled", "count").format(12345)
+    ('25.0%', '12,345')
+    """
+
+    name: str
+    kind: Kind = "text"
+    about: str = ""
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the values are numbers: aligned right, sorted by size."""
+        return self.kind in FORMATS
+
+    def format(self, value: object, limit: int = 200) -> str:
+        """Return the value as people write it, with hidden characters made visible."""
+        if missing(value):
+            return MISSING
+        if self.kind == "flag":
+            return "yes" if value else "no"
+        if not self.numeric or not isinstance(value, Real):
+            return visible(value, limit)
+        if self.kind == "number" and isinstance(value, Integral):
+            return str(int(value))
+        return format(float(value), FORMATS[self.kind])
+
+
+def typed(table: Mapping[str, Sequence[Any]], columns: Iterable[Column] = ()) -> tuple[Column, ...]:
+    """Return the columns of a table: declared ones by name, the others by the type of their values.
+
+    Examples
+    --------
+    >>> table = {"topic": ["tea"], "share": [0.1], "F1": [0.5]}
+    >>> [column.kind for column in typed(table, [Column("share", "share")])]
+    ['text', 'share', 'number']
+    """
+    declared = {column.name: column for column in columns}
+    return tuple(declared.get(name) or Column(name, _kind(values)) for name, values in table.items())
+
+
+def missing(value: object) -> bool:
+    """Return whether there is no value: None or NaN."""
+    return value is None or (isinstance(value, Real) and math.isnan(value))
+
+
+def _kind(values: Sequence[Any]) -> Kind:
+    some = [value for value in values if value is not None]
+    if some and all(type(value).__name__ in ("bool", "bool_") for value in some):  # of numpy too
+        return "flag"
+    return "number" if some and all(isinstance(value, Real) for value in some) else "text"

@@ -1,0 +1,194 @@
+"""Imports: labels and topics of files as events. Missing topics are created, and people keep their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from topicsteer.app.workbench.event_log import (
+    CLEARED,
+    CONFIRMED,
+    FORBIDDEN,
+    PERMITTED,
+    REST,
+    WHOLE,
+    Batch,
+    Event,
+    Topic,
+)
+from topicsteer.app.workbench.refusals import (
+    DECISION,
+    FILE,
+    is_person,
+    person_name,
+    topic_description,
+    topic_name,
+    topic_words,
+)
+from topicsteer.app.workbench.session import Change, LabelSession
+from topicsteer.corpora import Documents, ReadError, read_labels
+from topicsteer.corpora.label_files import Labels, incomplete_rows, match_labels
+from topicsteer.labels.codebook import Codebook
+from topicsteer.system.values import NONE as NO_TOPIC
+
+
+class GivenLabels(NamedTuple):
+    """Names of the topics that documents have and lack, by row; ``open_rows`` leave their other topics open.
+
+    ``owner`` is the file, or a person who is named in it. With a ``separator``, names are paths through a tree.
+    """
+
+    labels: Mapping[int, Iterable[str]]
+    forbidden: Mapping[int, Iterable[str]]
+    open_rows: Collection[int] = ()
+    owner: str = ""
+    separator: str | None = None
+
+    @property
+    def rows(self) -> set[int]:
+        """The rows of documents with a label."""
+        return {*self.labels, *self.forbidden}
+
+
+def read_given_labels(path: Path, documents: Documents) -> list[GivenLabels]:
+    """Read the labels of a file in any supported format: first without a name, then per person."""
+    found = read_labels(path, on_error="skip")
+    match_labels(documents, found, on_error="skip")  # refuses a file that belongs to other documents
+    owners = dict.fromkeys(name for record in found.records for name in record.people)
+    nameless = Labels([record for record in found.records if not record.people], separator=found.separator)
+    given = [_matched(documents, nameless, "")]
+    for name in owners:
+        owner = name if name == DECISION else person_name(name)
+        own = Labels([record for record in found.records if name in record.people], separator=found.separator)
+        given.append(_matched(documents, own, owner))
+    return given
+
+
+def _matched(documents: Documents, labels: Labels, owner: str) -> GivenLabels:
+    """The labels of one owner by row."""
+    with suppress(ReadError):  # none of them belongs to a document
+        changed, _ = match_labels(documents, labels, on_error="skip")
+        has, lacks = ({row: both[side] for row, both in changed.items() if both[side]} for side in (0, 1))
+        return GivenLabels(has, lacks, incomplete_rows(documents, labels), owner, labels.separator)
+    return GivenLabels({}, {}, (), owner, labels.separator)
+
+
+def import_labels(session: LabelSession, who: str, given: Sequence[GivenLabels], *, source: str) -> Change:
+    """Import the labels of a file by topic name and create missing topics; one undo removes them all.
+
+    The label "(none)" marks a document with none of the topics. The separator of a file with paths becomes the
+    separator of a project that has none.
+    """
+    with session.lock:
+        separator = given[0].separator
+        if separator is not None and session.settings.path_separator is None and session.tree.forest.flat:
+            session.change_settings(path_separator=separator)
+        owned = [own if own.owner else own._replace(owner=FILE + source) for own in given]
+        return session.commit(Batch(who, f"labels of {source}"), label_file_events(session, owned))
+
+
+class Names:
+    """Topics by the names and paths that files use; missing topics are created, parents first.
+
+    Parameters
+    ----------
+    session : LabelSession
+        The session; its lock is held.
+    stated : str, optional
+        The separator of paths, according to the file. Default: that of the project.
+    """
+
+    def __init__(self, session: LabelSession, stated: str | None) -> None:
+        self._session, self._own = session, session.settings.path_separator
+        self._separator = stated or self._own
+        self._keys: dict[tuple[str, ...], int] = {}
+        self._names = {}
+        for topic in session.live:
+            self._names[topic.key] = topic.name
+            self._keys[(topic.name.casefold(),)] = topic.key
+        self._keys |= session.tree.by_path(self._own)
+        self.events: list[Event] = []
+
+    def key(self, name: str) -> int:
+        """Return the key of a topic."""
+        return self._key(self._path(name))
+
+    def ends_here(self, name: str) -> bool:
+        """Return whether a label means a topic and nothing below it."""
+        path = self._path(name)
+        return len(path) > 1 and path[-1] == NO_TOPIC
+
+    def _path(self, name: str) -> tuple[str, ...]:
+        parts = name.split(self._separator) if self._separator is not None else [name]
+        return tuple(part.strip() for part in parts)
+
+    def _key(self, path: tuple[str, ...]) -> int:
+        path = path[: -1 if len(path) > 1 and path[-1] == NO_TOPIC else None]
+        tidy = tuple(topic_name(part) for part in path)
+        folded = tuple(part.casefold() for part in tidy)
+        if folded not in self._keys:
+            parent = self._key(path[:-1]) if len(path) > 1 else None
+            joined = (self._own or self._separator or "").join(tidy)
+            topic = self._session.unused_topic(joined, len(self._keys))
+            self._keys[folded] = topic.key
+            self.events.append(Event.of_topic(None, replace(topic, parent=parent)))
+        return self._keys[folded]
+
+
+def label_file_events(session: LabelSession, given: Sequence[GivenLabels]) -> list[Event]:
+    """Return the events that bring the labels of a file to these states; the caller holds the lock.
+
+    A label that a person gave here stays as it is: an import never overwrites it.
+    """
+    names = Names(session, next((own.separator for own in given if own.separator), None))
+    every = (name for own in given for rows in (own.labels, own.forbidden) for some in rows.values() for name in some)
+    for name in sorted({name for name in every if name != NO_TOPIC}):
+        names.key(name)
+    events: list[Event] = []
+    for own in given:
+        for rows, state in ((own.labels, PERMITTED), (own.forbidden, FORBIDDEN)):
+            for row, some in rows.items():
+                if is_person(own.owner) and own.owner in session.votes_of(int(row)):
+                    continue
+                if NO_TOPIC in some:
+                    states = session.none_states(own.owner, int(row))
+                else:
+                    single = own.owner == DECISION or row in own.open_rows
+                    kept = CONFIRMED if state == PERMITTED and single else state
+                    states = {names.key(name): REST if names.ends_here(name) else kept for name in some}
+                    states |= {WHOLE: CLEARED} if state == PERMITTED else {}
+                events += session.label_events(own.owner, int(row), states)
+    return names.events + events
+
+
+# --- topics ---
+
+
+def import_topics(session: LabelSession, who: str, topics: Codebook, *, source: str) -> Change:
+    """Create missing topics, and add descriptions and words to existing ones; one undo takes all back.
+
+    An existing topic keeps its own description and parent. A word that is banned and a keyword stays a keyword.
+    """
+    with session.lock:
+        by_name = {topic.name.casefold(): topic for topic in session.live}
+        events, before = list[Event](), dict[str, Topic | None]()
+        for given in topics:
+            name = topic_name(str(given.name))
+            old = by_name.get(name.casefold())
+            start = old or session.unused_topic(name, len(by_name))
+            keywords = topic_words((*start.keywords, *given.keywords))
+            banned = tuple(w for w in topic_words((*start.banned, *given.banned)) if w not in keywords)
+            about = start.description or topic_description(given.description)
+            by_name[name.casefold()] = replace(start, description=about, keywords=keywords, banned=banned)
+            before[name.casefold()] = old
+        parents = topics.parent_names
+        for given in topics:
+            name = topic_name(str(given.name)).casefold()
+            new, old = by_name[name], before[name]
+            if new.parent is None and (above := parents.get(str(given.name))) is not None:
+                new = replace(new, parent=by_name[topic_name(str(above)).casefold()].key)
+            events += [Event.of_topic(old, new)] if new != old else []
+        return session.commit(Batch(who, f"topics of {source}"), events)

@@ -1,1 +1,0 @@
-CREATE TABLE coders (name TEXT PRIMARY KEY, at TEXT NOT NULL, source TEXT NOT NULL, answers TEXT NOT NULL);

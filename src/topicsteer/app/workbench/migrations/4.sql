@@ -1,1 +1,0 @@
--- No table changes. Events may now be decisions, notes and documents put aside, which older versions cannot read.

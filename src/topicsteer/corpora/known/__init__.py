@@ -1,1 +1,0 @@
-"""Loaders of well-known corpora, in their original files."""

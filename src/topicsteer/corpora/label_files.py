@@ -1,0 +1,560 @@
+"""Read label files: tables, and exports of doccano, Label Studio and Prodigy."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, Unpack
+
+from topicsteer.corpora.cells import JSON_LIST, check_labels, label_names, read_id, split_labels
+from topicsteer.corpora.columns import LABEL_FILE_ID_NAMES, TEXT_NAMES, Columns, LabelColumn
+from topicsteer.corpora.documents import BadRow, Documents, OnError, ReadError, ReadKeywords, ReadOptions, ReadReport
+from topicsteer.corpora.readers.registry import load_table
+from topicsteer.corpora.readers.table_file import Table
+from topicsteer.system.templates import guarded, unguarded
+from topicsteer.system.values import check_none, is_missing
+
+
+@dataclass(frozen=True)
+class LabelRecord:
+    """The labels of one document in a label file.
+
+    Parameters
+    ----------
+    place : str
+        Its line or row in the label file.
+    id : str, int or None
+        The document's id, if the file has one.
+    text : str or None
+        The document's text, if the file has it.
+    labels, forbidden : list of str
+        The topics that the document has, and the topics that it does not have.
+    complete : bool, default=True
+        False if the file marks other topics of the document as open.
+    people : tuple of str
+        The people who gave these labels, if the file names them.
+
+    Examples
+    --------
+    >>> LabelRecord("line 2", "a", None, ["weather"], []).labels
+    ['weather']
+    """
+
+    place: str
+    id: Hashable | None
+    text: str | None
+    labels: list[str]
+    forbidden: list[str]
+    complete: bool = True
+    people: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The records of a label file, in its order.
+
+    Parameters
+    ----------
+    records : sequence of LabelRecord
+        The records; a document may have several.
+    report : ReadReport, optional
+        Guesses and bad rows.
+    separator : str, optional
+        Separator of the levels in labels, if they are paths through a tree.
+
+    Examples
+    --------
+    >>> len(Labels([LabelRecord("line 2", "a", None, ["weather"], [])]))
+    1
+    """
+
+    records: Sequence[LabelRecord]
+    report: ReadReport = field(default_factory=ReadReport, compare=False)
+    separator: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+
+def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "skip") -> Documents:
+    """Add the labels of a label file to documents.
+
+    Records are matched by id, or by text if they have one (spaces are ignored). Annotation tools use ids of their own.
+    So if records have both, ids are used only if most of the texts match as well. If a topic is both permitted and
+    forbidden for a document, the last record counts. A record that brings "(none)" together with other labels of
+    its document is left out and reported.
+
+    Parameters
+    ----------
+    documents : Documents
+        The documents; labels that they already have are kept.
+    labels : Labels
+        The result of `read_labels`.
+    on_error : {"skip", "raise"}, default="skip"
+        Leave out records that match no document, or raise an error.
+
+    Returns
+    -------
+    Documents
+        The same documents with their labels; the report covers both files.
+
+    Raises
+    ------
+    ReadError
+        If no record matches, or if some do not match and ``on_error`` is "raise".
+
+    Examples
+    --------
+    >>> documents = Documents(["a", "b"], ["rain at noon", "shares fell"])
+    >>> labels = Labels([LabelRecord("line 2", "b", None, ["money"], ["sport"])])
+    >>> attach_labels(documents, labels).labels
+    [[], ['money']]
+    """
+    changed, report = match_labels(documents, labels, on_error=on_error)
+    has, lacks = (
+        [changed[row][which] if row in changed else list(names) for row, names in enumerate(given)]
+        for which, given in enumerate((documents.labels, documents.forbidden))
+    )
+    return replace(documents, labels=has, forbidden=lacks, report=report)
+
+
+def incomplete_rows(documents: Documents, labels: Labels) -> set[int]:
+    """Return the rows of documents whose other topics are open, according to the label file."""
+    found = zip(labels.records, match_records(documents, labels.records), strict=True)
+    return {row for record, rows in found if not record.complete for row in rows}
+
+
+def match_labels(
+    documents: Documents, labels: Labels, *, on_error: OnError
+) -> tuple[dict[int, tuple[list[str], list[str]]], ReadReport]:
+    """Return labels and forbidden labels of all rows with a record, and a report; see `attach_labels`."""
+    changed: dict[int, tuple[dict[str, None], dict[str, None]]] = {}
+    bad = []
+    for record, rows in zip(labels.records, match_records(documents, labels.records), strict=True):
+        if not rows:
+            key = f"id {record.id!r}" if record.text is None else "text"
+            bad.append(BadRow(record.place, f"no document has this {key}"))
+        try:
+            for row in rows:
+                check_none([*(changed[row][0] if row in changed else documents.labels[row]), *record.labels])
+        except ValueError as error:
+            bad.append(BadRow(record.place, f"with its earlier labels, the document has {error}"))
+            continue
+        for row in rows:
+            if row not in changed:
+                changed[row] = dict.fromkeys(documents.labels[row]), dict.fromkeys(documents.forbidden[row])
+            has, lacks = changed[row]
+            for names, gain, lose in ((record.labels, has, lacks), (record.forbidden, lacks, has)):
+                for topic in names:
+                    gain[topic] = None
+                    lose.pop(topic, None)
+    unmatched = ReadReport(labels.report.source, bad_rows=tuple(bad))
+    if len(bad) == len(labels):
+        raise ReadError(
+            "no record of the label file matches any of these documents: use the ids of the documents, "
+            f"and leave out the texts if they differ\n{unmatched}"
+        )
+    unmatched.raise_for_bad_rows(on_error)
+    name = Path(labels.report.source).name
+    guesses = [f"in {name}, {guess}" for guess in labels.report.guesses]
+    left_out = [replace(row, place=f"{name} {row.place}") for row in (*labels.report.bad_rows, *bad)]
+    first = documents.report
+    report = replace(first, guesses=(*first.guesses, *guesses), bad_rows=(*first.bad_rows, *left_out))
+    return {row: (list(has), list(lacks)) for row, (has, lacks) in changed.items()}, report
+
+
+def match_records(documents: Documents, records: Sequence[LabelRecord]) -> list[list[int]]:
+    """Return the rows of the documents that match each record; only the records are in memory."""
+    by_id: dict[str, list[int]] = {str(record.id): [] for record in records if record.id is not None}
+    by_text: dict[str, list[int]] = {_squeeze(record.text): [] for record in records if record.text is not None}
+    other_spelling: dict[str, list[int]] = {}
+    for row, key in enumerate(map(str, documents.ids)):
+        if key in by_id:
+            by_id[key] = [row]
+        for spelling in other_spellings(key):
+            if spelling in by_id:
+                other_spelling[spelling] = [row]
+    for row, text in enumerate(documents.texts if by_text else ()):
+        squeezed = _squeeze(text)
+        if squeezed in by_text:
+            by_text[squeezed].append(row)
+    found = [
+        (
+            [] if record.id is None else by_id[str(record.id)] or other_spelling.get(str(record.id), []),
+            [] if record.text is None else by_text[_squeeze(record.text)],
+            record.text is None,
+        )
+        for record in records
+    ]
+    agree = [ids[0] in texts for ids, texts, id_only in found if ids and not id_only]
+    trusted = 2 * sum(agree) > len(agree)
+    return [ids if ids and (id_only or trusted) else texts for ids, texts, id_only in found]
+
+
+def other_spellings(key: str) -> list[str]:
+    """An id with and without the quote that keeps spreadsheets from reading it as a formula.
+
+    Examples
+    --------
+    >>> other_spellings("=a"), other_spellings("'=a"), other_spellings("a")
+    (["'=a"], ["''=a", '=a'], [])
+    """
+    return [spelling for spelling in (guarded(key), unguarded(key)) if spelling != key]
+
+
+def _squeeze(text: str) -> str:
+    """Collapse spaces and line ends, which often change when text is copied."""
+    return " ".join(text.split())
+
+
+# A column of the workbench's exports: the separator of the levels in names that are paths.
+PATH_SEPARATOR = "path_separator"
+# Separators of paths; the first one that no name contains is used.
+SEPARATORS = ("/", " > ", " | ", "::", " → ", "//", "\\", "¦")
+_LEVEL = re.compile(r"level (\d{1,3})")
+
+
+def level_columns(names: Iterable[str]) -> list[str]:
+    """The columns "level 1", "level 2" and so on of a table, in order.
+
+    Examples
+    --------
+    >>> level_columns(["id", "Level 2", "level 1", "level 4"])
+    ['level 1', 'Level 2']
+    """
+    found = {int(match[1]): name for name in names if (match := _LEVEL.fullmatch(name.strip().lower()))}
+    return list(takewhile(bool, (found.get(level, "") for level in range(1, len(found) + 1))))
+
+
+def path_of_row(table: Table, columns: Sequence[str], row: int) -> tuple[str, ...]:
+    """The path in the level columns of a row; empty without one.
+
+    Raises
+    ------
+    ValueError
+        If a level is empty above one that is not, or a cell has several names.
+    """
+    path: list[str] = []
+    for level, name in enumerate(columns, start=1):
+        cell = table.unguarded(table.columns[name][row])
+        listed = isinstance(cell, str) and cell.startswith("[")
+        found = label_names(cell, JSON_LIST if listed else None)
+        if len(found) > 1:
+            raise ValueError(f"{name!r} has several names: write one row per label")
+        if found and level > len(path) + 1:
+            raise ValueError(f"{name!r} has the name {found[0]!r}, but {columns[len(path)]!r} above it is empty")
+        path += found
+    return tuple(path)
+
+
+def taxonomy_paths(value: Any) -> list[tuple[str, ...]]:
+    """The paths of a value of Label Studio's Taxonomy.
+
+    Examples
+    --------
+    >>> taxonomy_paths({"taxonomy": [["sport", "golf"], ["arts"]]})
+    [('sport', 'golf'), ('arts',)]
+    """
+    paths = value.get("taxonomy") if isinstance(value, dict) else None
+    if not isinstance(paths, list):
+        raise ValueError("expected a taxonomy: a list of paths")
+    return [tuple(split_labels(path, None)) for path in paths if isinstance(path, list) and path]
+
+
+def taxonomy_cell(cell: object) -> list[tuple[str, ...]] | None:
+    """The paths in a label cell of Label Studio's JSON-MIN or CSV export of a Taxonomy; None for any other cell.
+
+    Examples
+    --------
+    >>> taxonomy_cell([{"taxonomy": [["sport", "golf"]]}])
+    [('sport', 'golf')]
+    >>> taxonomy_cell('[{"taxonomy":[["arts"]]}]'), taxonomy_cell(["arts"])
+    ([('arts',)], None)
+    """
+    if isinstance(cell, str) and cell.startswith("[{"):
+        with suppress(ValueError, RecursionError):
+            cell = json.loads(cell)
+    if not isinstance(cell, list) or not cell or not all(isinstance(one, dict) and "taxonomy" in one for one in cell):
+        return None
+    return [path for one in cell for path in taxonomy_paths(one)]
+
+
+def stated_separator(table: Table) -> str | None:
+    """The separator that a file states in its column ``path_separator``."""
+    cells = (cell for cell in table.columns.get(PATH_SEPARATOR, ()) if not is_missing(cell) and str(cell).strip())
+    return next(map(str, cells), None)
+
+
+def path_hint(names: Iterable[str]) -> str:
+    """A sentence if a name looks like a path below another name; separators of paths are never guessed.
+
+    Examples
+    --------
+    >>> path_hint(["sport", "sport/golf"])
+    "The label 'sport/golf' looks like a path below 'sport': --path-separator / makes a tree of such labels."
+    >>> path_hint(["AC/DC", "jazz"])
+    ''
+    """
+    known = set(names)
+    for name in sorted(known):
+        for separator in SEPARATORS:
+            if (above := name.rpartition(separator)[0]) in known:
+                option = f"--path-separator {shlex.quote(separator)}"
+                return f"The label {name!r} looks like a path below {above!r}: {option} makes a tree of such labels."
+    return ""
+
+
+def free_separator(names: Iterable[str], wanted: str | None = None) -> str:
+    """The first separator that no name contains.
+
+    Examples
+    --------
+    >>> free_separator(["AC/DC", "jazz"])
+    ' > '
+    """
+    names = list(names)
+    for one in (*filter(None, [wanted]), *SEPARATORS):
+        if not any(one.strip() in name for name in names):
+            return one
+    raise ValueError(f"names of topics contain all separators of paths: {' '.join(SEPARATORS)}. Rename some topics.")
+
+
+# A column of the workbench's exports: "no" marks labels that leave other topics open.
+COMPLETE = "complete"
+# A column of the workbench's exports: the people who gave the labels.
+LABELLED_BY = "labelled_by"
+# A name, or the names of a path through a tree of topics.
+Label = str | tuple[str, ...]
+# One annotation of a document: id, text, labels, forbidden labels, and the people who gave them.
+Annotation = tuple[Hashable | None, str | None, Sequence[Label], list[str], tuple[str, ...]]
+# Reads the annotations of a row: none, one, or one per annotator.
+Reader = Callable[[int], Iterator[Annotation]]
+
+
+def read_labels(source: object, **options: Unpack[ReadKeywords]) -> Labels:
+    """Read a label file.
+
+    The columns decide on the format. Label Studio's JSON export has ``data`` and ``annotations``. Prodigy's JSONL has
+    ``answer`` (accept, reject or ignore), and a rejected label becomes forbidden. All other files, such as doccano's
+    JSONL, are tables with labels and an id or a text. A document may have several rows. The label "(none)" marks a
+    document that has none of the topics. A column ``labelled_by``, and the annotators of Label Studio and Prodigy, name
+    the people who gave the labels. Columns ``level 1``, ``level 2`` and so on, and Label Studio's Taxonomy, are paths
+    through a tree of topics; ``Labels.separator`` is then between their names.
+
+    Parameters
+    ----------
+    source : path or table
+        As in `read_table`.
+    labels, id, forbidden : str, optional
+        Names of the columns of a plain table. Default: guessed.
+    separator, encoding, delimiter, sheet, on_error
+        As in `read_table`.
+    like : ReadOptions, optional
+        Columns of the documents: their column of ids is chosen if the file has it.
+
+    Returns
+    -------
+    Labels
+        The records in the order of the file; rows without labels are left out.
+
+    Raises
+    ------
+    ReadError
+        If the file cannot be read, has no labels, or has bad rows and ``on_error`` is "raise".
+
+    Examples
+    --------
+    >>> rows = [{"text": "rain at noon", "label": "weather", "answer": "accept"},
+    ...         {"text": "rain at noon", "label": "money", "answer": "reject"}]
+    >>> [(record.labels, record.forbidden) for record in read_labels(rows).records]
+    [(['weather'], []), ([], ['money'])]
+    """
+    given = ReadOptions(**options)
+    return labels_of_table(load_table(source, given), given)
+
+
+def read_label_file(options: ReadOptions) -> Labels:
+    """Read the label file that belongs to a table; its column of ids may have another name."""
+    options = replace(options, sheet=None)
+    table = load_table(options.label_file, options)
+    return labels_of_table(table, options if options.id in table.columns else replace(options, id=None))
+
+
+def labels_of_table(table: Table, options: ReadOptions) -> Labels:
+    """Convert the table of a label file to labels."""
+    like = None if options.like is None else ReadOptions(id=options.like.id or None)  # its labels are in another file
+    columns = Columns([table], replace(options, labels=options.labels or None, like=like), label_file=True)
+    if "data" in columns.free and {"annotations", "completions"} & set(columns.free):
+        columns.guesses.append("labels come from Label Studio")
+        read = _label_studio(table)
+    elif "answer" in columns.free:
+        columns.guesses.append("labels come from Prodigy")
+        read = _prodigy(table)
+    else:
+        read = plain_rows(table, columns, [] if options.labels else level_columns(columns.free))
+    found, records, problems, complete = [], list[LabelRecord](), dict(table.problems), table.column(COMPLETE)
+    for row, place in enumerate(table.places):
+        try:
+            found += [(row, place, annotation) for annotation in read(row)]
+        except ValueError as error:
+            problems[place] = str(error)
+    separator = _separator(table, [label for *_, annotation in found for label in annotation[2]])
+    for row, place, (key, text, labels, lacks, people) in found:
+        try:
+            has = [label if isinstance(label, str) else (separator or "").join(label) for label in labels]
+            if key is None and text is None:
+                raise ValueError("neither an id nor a text (name the column of ids: id, --id)")
+            check_labels(has, lacks)
+            if has or lacks:
+                whole = _is_complete(complete[row])
+                records.append(LabelRecord(f"{table.unit} {place}", key, text, has, lacks, whole, people))
+        except ValueError as error:
+            problems[place] = str(error)
+    if separator is not None:
+        columns.guesses.append(f"labels are paths with {separator!r} between the levels: fit with this path separator")
+    report = table.report(columns.guesses, problems).raise_for_bad_rows(options.on_error)
+    if not records:
+        raise ReadError(f"{table.source}: has no labels\n{report}".rstrip())
+    return Labels(records, report, separator)
+
+
+def _separator(table: Table, labels: Sequence[Label]) -> str | None:
+    """The separator of paths: as the file states it, or one that no name contains; None without paths."""
+    paths = [label for label in labels if not isinstance(label, str)]
+    stated = stated_separator(table)
+    if not paths:
+        return stated
+    try:
+        return free_separator((name for path in paths for name in path), stated)
+    except ValueError as error:
+        raise ReadError(f"{table.source}: {error}") from None
+
+
+def plain_rows(table: Table, columns: Columns, levels: Sequence[str] = ()) -> Reader:
+    """Read a table with one document, or one label of a document, per row; ``levels`` are columns of a path."""
+    for name in (LABELLED_BY, PATH_SEPARATOR, *levels):
+        columns.free.pop(name, None)
+    id_column = columns.ids(LABEL_FILE_ID_NAMES)
+    permitted, forbids = LabelColumn() if levels else columns.labels(), columns.forbidden()
+    text_column = columns.label_file_texts()
+    if id_column is None and text_column is None:
+        id_column = columns.label_file_ids()
+    if permitted.name is None and not permitted.names and forbids.name is None and not levels:
+        names = ", ".join(map(repr, columns.free)) or "no others"
+        raise ReadError(
+            f"{table.source}: which column holds the labels? Pass --labels (labels= in Python); the columns are {names}"
+        )
+    ids, texts, people = table.column(id_column), table.column(text_column), table.column(LABELLED_BY)
+    has, lacks, given = permitted.reader(table), forbids.reader(table), table.column(permitted.name)
+
+    def read(row: int) -> Iterator[Annotation]:
+        key = _id(table.unguarded(ids[row]))
+        names = tuple(str(table.unguarded(name)) for name in _people(people[row]))
+        forbidden = lacks(row)[0]
+        labels: Sequence[Label]
+        if levels:
+            labels = [path for path in [path_of_row(table, levels, row)] if path]
+        elif (paths := taxonomy_cell(given[row])) is not None:
+            labels = paths
+        else:
+            labels, zeros = has(row)
+            forbidden = [*forbidden, *zeros]
+        yield key, _text(texts[row]), labels, forbidden, names
+
+    return read
+
+
+def _prodigy(table: Table) -> Reader:
+    """Read the export of Prodigy, one answer per row, to one label or to several options."""
+    answers, texts, single, several, metas = map(table.column, ("answer", "text", "label", "accept", "meta"))
+    annotators = table.column("_annotator_id" if "_annotator_id" in table.columns else "_session_id")
+
+    def read(row: int) -> Iterator[Annotation]:
+        names = split_labels(single[row] if several[row] is None else several[row], None)
+        key, people = _id_in(metas[row]), _people(annotators[row])
+        if answers[row] == "accept":
+            yield key, _text(texts[row]), names, [], people
+        elif answers[row] == "reject":
+            yield key, _text(texts[row]), [], names, people
+        elif answers[row] != "ignore":
+            raise ValueError(f"the answer is {answers[row]!r}; expected accept, reject or ignore")
+
+    return read
+
+
+def _label_studio(table: Table) -> Reader:
+    """Read the export of Label Studio, one task per row, with the choices of one or several annotators."""
+
+    def read(row: int) -> Iterator[Annotation]:
+        data = table.columns["data"][row]
+        annotations = table.columns.get("annotations", table.columns.get("completions", ()))[row] or []
+        if not isinstance(data, dict) or not isinstance(annotations, list):
+            raise ValueError("expected a task with data and a list of annotations")
+        strings = {name: value for name, value in data.items() if isinstance(value, str) and name != "id"}
+        text = next(
+            (strings[name] for name in TEXT_NAMES if name in strings), max(strings.values(), key=len, default=None)
+        )
+        key, names = _id_in(data), data.get(LABELLED_BY)
+        named = names if isinstance(names, list) and len(names) == len(annotations) else None
+        for place, annotation in enumerate(annotations):
+            if not isinstance(annotation, dict) or annotation.get("was_cancelled"):
+                continue
+            results = annotation.get("result")
+            labels = list[Label]()
+            for result in results if isinstance(results, list) else ():
+                if isinstance(result, dict) and "value" in result and result.get("type") == "choices":
+                    labels += split_labels(result["value"], None)
+                elif isinstance(result, dict) and "value" in result and result.get("type") == "taxonomy":
+                    labels += taxonomy_paths(result["value"])
+            people = _people([named[place]] if named else _annotator(annotation.get("completed_by")))
+            yield key, _text(text), labels, [], people
+
+    return read
+
+
+def _people(cell: object) -> tuple[str, ...]:
+    """The names of people in a cell: a list, a list as JSON, or a text with semicolons.
+
+    Examples
+    --------
+    >>> _people("ann; bob"), _people('["ann; the first"]'), _people(None)
+    (('ann', 'bob'), ('ann; the first',), ())
+    """
+    if isinstance(cell, str) and cell.startswith("["):
+        with suppress(ValueError):
+            cell = json.loads(cell)
+    if is_missing(cell):
+        return ()
+    names = cell if isinstance(cell, list | tuple) else str(cell).split(";")
+    return tuple(dict.fromkeys(name for name in (str(one).strip() for one in names) if name))
+
+
+def _annotator(found: object) -> str | None:
+    """The annotator of Label Studio: a record with an address, or a number."""
+    if isinstance(found, dict):
+        found = found.get("email") or found.get("username") or found.get("id")
+    if isinstance(found, int):
+        return f"annotator {found}"
+    return found if isinstance(found, str) else None
+
+
+def _is_complete(cell: object) -> bool:
+    return str(cell).strip().casefold() not in ("no", "false")
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def _id(value: object) -> Hashable | None:
+    return None if is_missing(value) else read_id(value)
+
+
+def _id_in(record: object) -> Hashable | None:
+    return _id(record.get("id")) if isinstance(record, dict) else None

@@ -1,1 +1,0 @@
-"""Label files: labels in a file of their own."""

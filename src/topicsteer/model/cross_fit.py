@@ -1,0 +1,479 @@
+"""Labels hidden in turn: the predictions behind shares of topics and evaluations."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from topicsteer.analysis import evaluation
+from topicsteer.analysis.agreement import predictor_of
+from topicsteer.analysis.estimates import Predictions, TreeColumns, estimate
+from topicsteer.analysis.evaluation import Unlabelled
+from topicsteer.analysis.groups import Groups, column_groups
+from topicsteer.analysis.prevalence import Prevalence, prevalence
+from topicsteer.analysis.sampling import Sample, label_values, same_texts
+from topicsteer.backends import as_rows
+from topicsteer.corpora import Documents
+from topicsteer.guidance.apply import ROWS, choose_thresholds, with_none
+from topicsteer.guidance.embeddings import Embeddings, embed
+from topicsteer.guidance.guide import Guide, side_by_side
+from topicsteer.guidance.keywords import topic_texts
+from topicsteer.guidance.latent import dense_features, latent_directions
+from topicsteer.guidance.memberships import Memberships
+from topicsteer.guidance.sample import background_rows
+from topicsteer.labels.coder import Coder
+from topicsteer.labels.forest import Forest
+from topicsteer.labels.forms import near_miss
+from topicsteer.labels.origin import Origin
+from topicsteer.labels.supervision import Supervision
+from topicsteer.model.pipeline import (
+    GUIDE_SEED,
+    NOTHING,
+    Corpus,
+    Reuse,
+    choose_threshold,
+    known_parts,
+    learn,
+    stage_progress,
+)
+from topicsteer.model.settings import Settings
+from topicsteer.model.state import FittedState
+from topicsteer.nmf.blocks import slices
+from topicsteer.nmf.protocols import DenseStore, Problem
+from topicsteer.nmf.solve import solve
+from topicsteer.nmf.start import begin, label_profiles, start
+from topicsteer.system.files import Scratch
+from topicsteer.system.types import Array, Progress
+from topicsteer.system.values import NONE, is_missing
+
+# Number of folds.
+FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """One block of documents: its number, its embeddings, and the labelled documents in it with their folds."""
+
+    number: int
+    embeddings: Array | None
+    rows: NDArray[np.int64]
+    folds: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Hidden:
+    """Hidden labels: predictions of documents by models that did not see some of the labels.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        The documents with all their labels.
+    settings : Settings
+        Settings of the fit.
+    reuse : Reuse
+        Parts of the fit that do not depend on the hidden labels.
+    """
+
+    corpus: Corpus
+    settings: Settings
+    reuse: Reuse = NOTHING
+
+    def guide(self, left: Supervision) -> Guide | None:
+        """Learn a guide from the labels that are left."""
+        return learn(replace(self.corpus, supervision=left), self.settings, self.reuse)
+
+    def scores(self, left: Supervision, rows: NDArray[np.integer]) -> Array:
+        """Probabilities of the known topics in some documents, learnt from the labels that are left."""
+        guide = self.guide(left)
+        known = len(left.topics)
+        if guide is None:
+            return np.zeros((len(rows), known), dtype=np.float32)
+        E = self.corpus.embeddings
+        own = None if E is None else E[rows]
+        found = guide.probabilities(self.corpus.rows.take(rows), self.settings.threads, embeddings=own)
+        return found[:, :known]  # groups of an open world follow
+
+    def decisions(self, left: Supervision, rows: NDArray[np.integer]) -> tuple[Array, NDArray[np.bool_]]:
+        """Scores of the known topics in some documents, and whether the documents have them."""
+        if self.settings.guidance is None:
+            return self._shares(left, rows)
+        guide = self.guide(left)
+        known = len(left.topics)
+        if guide is None:
+            return np.zeros((len(rows), known)), np.zeros((len(rows), known), dtype=np.bool_)
+        belongs = probabilities_of(guide, self.corpus, self.settings.threads)
+        thresholds = choose_thresholds(guide, belongs[~left.labelled], left.forest)
+        return belongs[rows], Memberships(belongs[rows], thresholds).has_known
+
+    def _shares(self, left: Supervision, rows: NDArray[np.integer]) -> tuple[Array, NDArray[np.bool_]]:
+        """The same without a guide: parts of the documents in the factorisation."""
+        every = self.corpus.supervision
+        profiles = label_profiles(self.corpus.rows, every, self.corpus.weight)
+        parameters = self.settings.new_parameters(self.corpus.rows, profiles, guide=None)
+        free = (parameters.n_components or 0) - len(left.topics)
+        problem = Problem(self.corpus.rows, left, [f"free {k + 1}" for k in range(free)], parameters)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # hiding labels may leave a topic without any
+            result = solve(begin(problem, *start(problem)))
+        if result.ended == "interrupted":  # its scores would be too low
+            raise KeyboardInterrupt
+        H = result.components
+        shares = known_parts(result.weights[rows], H, left)
+        return shares, shares >= choose_threshold(self.corpus.rows, H, parameters, left)
+
+
+def probabilities_of(guide: Guide, corpus: Corpus, threads: int | None) -> Array:
+    """Probabilities of the known topics in all documents of a corpus in memory."""
+    X = corpus.rows.take(np.arange(corpus.rows.shape[0]))
+    return guide.probabilities(X, threads, embeddings=corpus.embeddings)[:, : len(corpus.supervision.topics)]
+
+
+def cross_fit(
+    corpus: Corpus,
+    settings: Settings,
+    sample: Sample,
+    reuse: Reuse = NOTHING,
+    *,
+    folder: Path,
+    progress: Progress | None = None,
+) -> Predictions | None:
+    """Predict all documents by guides that did not see the labels of a fold; None if no guide can be learnt.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        The documents with all their labels.
+    settings : Settings
+        Settings of the fit, with the world decided.
+    sample : Sample
+        The labelled documents.
+    reuse : Reuse
+        Parts of the fit that do not depend on the hidden labels.
+    folder : Path
+        Folder for predictions on disk.
+    progress : callable, optional
+        As in ``TopicModel.fit``, with the stage "shares".
+
+    Returns
+    -------
+    Predictions or None
+        One column per known topic, and one for none of them.
+    """
+    X, fold_of = corpus.rows, sample.folds(FOLDS, settings.random_state)
+    directions = reuse.directions
+    if directions is None:
+        directions = latent_directions(X, GUIDE_SEED, settings.threads)
+    hidden, places = _training_part(corpus, settings, reuse, directions, sample)
+    guides: list[Guide] = []
+    n_folds = int(fold_of.max(initial=-1)) + 1
+    for fold in range(n_folds):
+        if progress is not None:
+            progress("shares", fold, n_folds + 1, f"labels without fold {fold + 1}")
+        guide = hidden.guide(without(hidden.corpus.supervision, places[fold_of == fold]))
+        if guide is None:
+            return None
+        guides.append(guide)
+    blocks = []
+    for number, (a, b) in enumerate(itertools.pairwise(X.starts.tolist())):
+        first, last = np.searchsorted(sample.rows, [a, b])
+        own = slice(int(first), int(last))
+        E = None if corpus.embeddings is None else corpus.embeddings[a:b]
+        blocks.append(_Block(number, E, sample.rows[own] - a, fold_of[own]))
+    known = len(corpus.supervision.topics)
+    every = X.dense_store(folder, "cross_fitted", known + 1, np.float32)
+    forest = corpus.supervision.forest
+    function = partial(_predict, guides=guides, known=known, forest=forest, every=every, threads=settings.threads)
+    labelled = []
+    for done, found in enumerate(X.each(function, blocks), 1):
+        labelled.append(found)
+        if progress is not None:
+            progress("shares", n_folds, n_folds + 1, f"block {done} of {len(blocks)}")
+    return Predictions(every.close(), np.concatenate(labelled))
+
+
+def _training_part(
+    corpus: Corpus, settings: Settings, reuse: Reuse, directions: Array, sample: Sample
+) -> tuple[Hidden, NDArray[np.int64]]:
+    """The documents that guides learn from, in memory, and the positions of the labelled documents among them.
+
+    These are labelled and background documents, which are read once for all folds. All folds share their latent
+    semantics and the texts about topics: neither depends on labels.
+    """
+    kept = np.union1d(sample.rows, background_rows(corpus.supervision, GUIDE_SEED))
+    part = _some(corpus, kept)
+    names = topic_texts(corpus.codebook, corpus.vectorizer.transform, corpus.encode)
+    latent = dense_features(part.rows.matrix, directions, settings.threads)
+    shared = replace(reuse, directions=directions, names=names, latent=latent)
+    return Hidden(part, settings, shared), np.searchsorted(kept, sample.rows)
+
+
+def _some(corpus: Corpus, rows: NDArray[np.integer]) -> Corpus:
+    """Some documents of a corpus, in memory and without their texts."""
+    return replace(
+        corpus,
+        rows=as_rows(corpus.rows.take(rows)),
+        supervision=replace(corpus.supervision, pattern=corpus.supervision.pattern[rows]),
+        weight=corpus.weight[rows],
+        embeddings=None if corpus.embeddings is None else corpus.embeddings[rows],
+        origin=None if corpus.origin is None else corpus.origin.take(rows),
+        documents=Documents([], []),
+    )
+
+
+def without(supervision: Supervision, rows: NDArray[np.integer]) -> Supervision:
+    """The labels, without the labels of some documents."""
+    pattern = supervision.pattern.copy()
+    pattern[rows] = 0
+    return replace(supervision, pattern=pattern)
+
+
+def _predict(
+    X: sp.csr_array,
+    block: _Block,
+    *,
+    guides: Sequence[Guide],
+    known: int,
+    forest: Forest,
+    every: DenseStore,
+    threads: int | None,
+) -> Array:
+    """Write the mean predictions of a block; return the predictions of its labelled documents, each by its own fold."""
+    mean = np.empty((X.shape[0], known + 1), dtype=np.float32)
+    own = np.empty((len(block.rows), known + 1), dtype=np.float32)
+    for rows in slices(X.shape[0], ROWS):
+        E = None if block.embeddings is None else block.embeddings[rows]
+        each = side_by_side(guides, X[rows], threads, embeddings=E)
+        found = [with_none(forest.raised(P[:, :known]), known, forest) for P in each]
+        mean[rows] = np.mean(found, axis=0)
+        here = np.flatnonzero((block.rows >= rows.start) & (block.rows < rows.stop))
+        for i in here:
+            own[i] = found[block.folds[i]][block.rows[i] - rows.start]
+    every.write(block.number, [mean])
+    return own
+
+
+# Columns of a table, by their names.
+Columns = Mapping[str, Sequence[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The labelled documents of a model, and predictions that were made without their labels."""
+
+    sample: Sample
+    predictions: tuple[Predictions, ...]
+    notes: tuple[str, ...] = ()
+
+    def joined(self, coders: Sequence[Coder]) -> Evidence:
+        """The evidence with the answers of coders as further predictions; notes name coders and assumptions."""
+        found = [predictor_of(coder, self.sample) for coder in coders]
+        more = tuple(predictions for predictions, _ in found if predictions is not None)
+        return Evidence(self.sample, (*self.predictions, *more), tuple(note for _, note in found))
+
+
+def gather(
+    corpus: Corpus,
+    settings: Settings,
+    reuse: Reuse,
+    origin: Origin,
+    clusters: NDArray[np.int64] | None = None,
+    *,
+    folder: Path,
+    progress: Progress | None = None,
+) -> Evidence:
+    """Predict labelled documents without their labels; this takes most of the time.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        The documents of the fit with their labels.
+    settings : Settings
+        Settings of the fit, with the world decided.
+    reuse : Reuse
+        Parts of the fit that do not depend on the hidden labels.
+    origin : Origin
+        How the labelled documents were chosen.
+    clusters : array of int (n_documents,), optional
+        Documents with the same number are not independent. Near duplicates never are.
+    folder : Path
+        Folder for predictions on disk.
+    progress : callable, optional
+    """
+    rows = np.flatnonzero(corpus.supervision.labelled)
+    labels = label_values(corpus.supervision, rows)
+    near = same_texts(corpus.rows.take(rows), None if clusters is None else clusters[rows])
+    sample = Sample(rows, labels, origin.take(rows), near)
+    found = None
+    if settings.guidance is not None and len(rows):
+        found = cross_fit(corpus, settings, sample, reuse, folder=folder, progress=progress)
+    return Evidence(sample, () if found is None else (found,))
+
+
+def shares(
+    state: FittedState,
+    evidence: Evidence,
+    groups: Groups | None,
+    weights: Array | None,
+    level: float,
+) -> Prevalence:
+    """Shares of the topics of a model."""
+    outsiders = state.supervision.outsiders
+    found = prevalence(
+        (*state.names, NONE),
+        len(state.codebook),
+        evidence.sample,
+        evidence.predictions,
+        state.judged.values,
+        groups,
+        weights,
+        level,
+        none=bool(state.believes_open or outsiders.any()),
+        tree=TreeColumns(state.supervision.forest),
+    )
+    return replace(found, sentences=(*found.sentences, *evidence.notes))
+
+
+def same_but_texts(a: FittedState, b: FittedState) -> bool:
+    """Whether two states share everything but the texts of their documents."""
+    names = {one.name for one in fields(FittedState)} - {"texts"}
+    return all(getattr(a, name) is getattr(b, name) for name in names)
+
+
+# --- columns ---
+
+
+def groups_of(by: str | Sequence[str] | Groups | None, columns: Columns, n: int, missing: bool) -> Groups | None:
+    """The groups by one or several columns, or by one value per document."""
+    if by is None or isinstance(by, Groups):
+        found = by
+    elif not isinstance(by, str) and len(by) == n > len(columns):
+        found = Groups.of(list(by), str(getattr(by, "name", None) or "group"), missing=missing)
+    else:
+        found = column_groups(columns, by, missing=missing)
+    if found is not None and len(found.codes) != n:
+        raise ValueError(f"there are {len(found.codes):,} groups for {n:,} documents: pass one per document.")
+    return found
+
+
+def weights_of(weight: str | ArrayLike | None, columns: Columns, n: int) -> Array | None:
+    """Survey weights from a column or an array."""
+    if weight is None:
+        return None
+    values = _column(weight, columns, "weights") if isinstance(weight, str) else weight
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"weights must be numbers, one per document: {error}") from error
+    if found.shape != (n,) or not np.isfinite(found).all() or (found < 0).any() or not found.any():
+        raise ValueError(f"weights must be one number per document, 0 or more, {n:,} in all.")
+    return found
+
+
+def clusters_of(cluster: str | Sequence[Any] | None, columns: Columns, n: int) -> NDArray[np.int64] | None:
+    """Clusters from a column or a sequence; a document without a value is a cluster by itself."""
+    if cluster is None:
+        return None
+    values = _column(cluster, columns, "clusters") if isinstance(cluster, str) else cluster
+    if len(values) != n:
+        raise ValueError(f"there are {len(values):,} clusters for {n:,} documents: pass one per document.")
+    number: dict[str, int] = {}
+    found = [
+        -1 - row if is_missing(value) else number.setdefault(str(value), len(number))
+        for row, value in enumerate(values)
+    ]
+    return np.array(found, dtype=np.int64)
+
+
+def _column(name: str, columns: Columns, role: str) -> Sequence[Any]:
+    if name not in columns:
+        near = near_miss(name, list(columns))
+        hint = f" Did you mean {near!r}?" if near else ""
+        raise ValueError(
+            f"there is no column {name!r} of {role}; the further columns are: {', '.join(columns) or 'none'}.{hint}"
+        )
+    return columns[name]
+
+
+# Labels look like a random draw if predictions for labelled and other documents differ by fewer standard errors.
+RANDOM = 2.0
+
+
+def evaluate(
+    corpus: Corpus,
+    settings: Settings,
+    *,
+    embeddings: Embeddings | None = None,
+    folds: int = 3,
+    progress: Progress | None = None,
+) -> evaluation.Evaluation:
+    """Hide labels and predict them with these settings; a corpus on disk is reduced to labels and a sample."""
+    texts = corpus.documents.texts
+    if corpus.rows.matrix is None:
+        labelled = np.flatnonzero(corpus.supervision.labelled)
+        kept = np.sort(np.append(labelled, background_rows(corpus.supervision, GUIDE_SEED)))
+        texts = [texts[int(i)] for i in kept]
+        corpus = _some(corpus, kept)
+    if embeddings is not None:
+        corpus = replace(corpus, embeddings=embed(embeddings, texts))
+    supervision = corpus.supervision
+    declared = settings.world == "closed"
+    unlabelled = None
+    hidden = Hidden(corpus, settings)
+    if settings.guidance is not None:
+        directions = latent_directions(corpus.rows, GUIDE_SEED, settings.threads)
+        hidden = replace(hidden, reuse=Reuse(directions=directions))
+        whole = hidden.guide(supervision)
+        if whole is not None:  # the folds share its decision
+            decided = replace(settings, world="open" if whole.believes_open else "closed")
+            hidden = replace(hidden, settings=decided)
+            if whole.believes_open and not supervision.labelled.all():
+                unlabelled = _in_unlabelled(hidden, whole, progress)
+    return evaluation.evaluate(
+        corpus.rows.take(np.arange(corpus.rows.shape[0])),
+        supervision,
+        lambda _, left, rows: hidden.decisions(left, rows),
+        unlabelled=unlabelled,
+        declared=declared,
+        folds=folds,
+        seed=settings.random_state,
+        progress=stage_progress("evaluate", progress),
+    )
+
+
+def _in_unlabelled(hidden: Hidden, whole: Guide, progress: Progress | None) -> Unlabelled:
+    """Shares and number of topics in the unlabelled documents of an open world, by the guide of all labels."""
+    corpus, supervision = hidden.corpus, hidden.corpus.supervision
+    forest = supervision.forest
+    own = probabilities_of(whole, corpus, hidden.settings.threads)[~supervision.labelled]
+    predicted = Memberships(own, choose_thresholds(whole, own, forest)).has_known.sum(axis=1).mean()
+    drawn = _drawn_shares(replace(hidden, reuse=replace(hidden.reuse, choice=whole.choice)), progress)
+    if drawn is not None:
+        return Unlabelled(drawn, float(predicted), True)
+    believed = with_none(own, len(supervision.topics), forest).mean(axis=0, dtype=np.float64)
+    return Unlabelled(believed, float(predicted), False)
+
+
+def _drawn_shares(hidden: Hidden, progress: Progress | None) -> Array | None:
+    """Shares of the topics and of none, as `prevalence` estimates them; None unless labels look like a random draw."""
+    corpus, supervision = hidden.corpus, hidden.corpus.supervision
+    if not supervision.outsiders.any():
+        return None
+    n = corpus.rows.shape[0]
+    origin = corpus.origin or Origin.unknown(n)
+    with Scratch() as folder:
+        evidence = gather(corpus, hidden.settings, hidden.reuse, origin, folder=folder, progress=progress)
+        tree = TreeColumns(supervision.forest)
+        found = estimate(evidence.sample, evidence.predictions, weights=np.ones(n), tree=tree)
+    none = len(supervision.topics)
+    if np.isnan(found.low[0, none]) or abs(found.doubts[none]) > RANDOM:
+        return None
+    return np.nan_to_num(found.share[0, : none + 1])

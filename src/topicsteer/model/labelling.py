@@ -1,0 +1,274 @@
+"""Help with labels from a fitted model: documents to label next, doubtful labels, advice, and keywords."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topicsteer.analysis import label_advice
+from topicsteer.analysis.label_advice import label_effects
+from topicsteer.analysis.suggestions import (
+    FIRST_AT_RANDOM,
+    WAYS,
+    Suggestion,
+    at_random,
+    by_doubt,
+    least_sure,
+    suggest,
+    suggest_unknown,
+    typical,
+)
+from topicsteer.backends import as_rows
+from topicsteer.corpora import Documents
+from topicsteer.corpora.documents import Names
+from topicsteer.guidance.memberships import FREE_THRESHOLD
+from topicsteer.labels.origin import CHOSEN, PROBABILITY, Kind
+from topicsteer.model.given_documents import documents_of
+from topicsteer.model.predictor import beginning
+from topicsteer.nmf.protocols import Rows
+from topicsteer.system.types import Array
+
+if TYPE_CHECKING:
+    from topicsteer.analysis.label_advice import StoppingAdvice
+    from topicsteer.analysis.suggestions import Doubt
+    from topicsteer.model.given_documents import Source
+    from topicsteer.model.pipeline import Corpus
+    from topicsteer.model.predictor import Frame
+    from topicsteer.model.topic_model import TopicModel
+
+
+def training_corpus(model: TopicModel) -> Corpus:
+    """The training documents of a model, to learn from them again."""
+    from topicsteer.model.pipeline import Corpus
+
+    X = model._training_rows()
+    E = model._training_embeddings()
+    encode = None if E is None else model._encoder
+    return Corpus(X, model.state_.supervision, model.codebook, model.vectorizer_, np.ones(X.shape[0]), E, encode)
+
+
+class LabelHelp:
+    """Help with the labels of a fitted `TopicModel`, as ``model.labels``.
+
+    Parameters
+    ----------
+    model : TopicModel
+    """
+
+    def __init__(self, model: TopicModel) -> None:
+        self._model = model
+
+    def suggest(
+        self,
+        n: int = 20,
+        source: Source | None = None,
+        *,
+        topic: Hashable | None = None,
+        how: str = "useful",
+        text: Names | None = None,
+        id: str | None = None,
+    ) -> Frame:
+        """Choose documents to label next, best first; label some, fit again, and repeat.
+
+        Parameters
+        ----------
+        n : int, default=20
+            Number of documents; near duplicates are skipped.
+        source : list of str, Documents, DataFrame or path, optional
+            Documents to choose from. Default: the unlabelled training documents.
+        topic : str, optional
+            A topic: the least sure documents among those given it. "free 3" is the third free topic.
+        how : {"useful", "typical", "few", "groups", "random", "prevalence"}, default="useful"
+            "useful": labels from which the model learns most. "typical": the surest documents of each topic in turn.
+            "few": the same for topics without enough labels. "groups": large groups without a topic. "random".
+            "prevalence": for shares of topics; at random first, then by doubt with known probability.
+        text, id : str, optional
+            Column names of a table.
+
+        Returns
+        -------
+        table
+            The id, the start of the text, the likely topics, the reason, and two columns for :meth:`prevalence`:
+            ``chosen`` and ``probability``. Keep them in the table of labels.
+        """
+        if how not in WAYS:
+            raise ValueError(f"how is {how!r}: expected one of {', '.join(map(repr, WAYS))}.")
+        if topic is not None and how != "useful":
+            raise ValueError(f"choose either the topic {topic!r} or how={how!r}: a topic has its own order.")
+        k = None if topic is None else self._model._number(topic)
+        free, known = k is not None and not self._model.state_.topics.known(k), len(self._model.codebook)
+        old = source is None
+        if old:
+            documents = Documents(self._model.state_.topics.ids, self._model._texts())
+        else:
+            documents = documents_of(source, None, text, id, like=self._model._columns)
+            old = self._model.state_.accepts(documents)
+        if old:
+            X = self._model._rows_of(documents.texts)
+            belongs = self._model.state_.judged.values if free else self._model.state_.known_memberships
+        else:
+            matrix, embeddings = self._model.predictor_.read(documents.texts)
+            X, find = (
+                as_rows(matrix),
+                self._model.predictor_.all_memberships if free else self._model.predictor_.belongs,
+            )
+            belongs = find(matrix, embeddings)[:, : None if free else known]
+        # Shares are of all documents, also of those without terms.
+        filled = (X.sizes > 0) | (how in ("prevalence", "random"))
+        rows = np.flatnonzero(filled & ~(self._model.state_.supervision.labelled if old else np.False_))
+        names = self._model.state_.topics.names
+        if how == "prevalence" and self._starts_at_random(old):
+            how = "random"
+        chosen = self._choose(X, belongs, rows, n, k, how, old)
+        return self._model._table(
+            {
+                "id": [documents.ids[c.row] for c in chosen],
+                "text": [beginning(documents.texts[c.row]) for c in chosen],
+                "topics": ["; ".join(names[k] for k in c.topics) for c in chosen],
+                "why": [c.why for c in chosen],
+                CHOSEN: [self._chosen_by(how)] * len(chosen),
+                PROBABILITY: [c.probability for c in chosen],
+            }
+        )
+
+    def _choose(
+        self, X: Rows, belongs: Array, rows: NDArray[np.intp], n: int, k: int | None, how: str, old: bool
+    ) -> list[Suggestion]:
+        """Choose n of the rows: for the topic k, or in one of the ways."""
+        names = self._model.state_.topics.names
+        if k is not None:
+            threshold = (
+                float(self._model.state_.thresholds[k]) if self._model.state_.topics.known(k) else FREE_THRESHOLD
+            )
+            return least_sure(belongs, threshold, k, names[k], rows)[:n]
+        if how in ("typical", "few"):
+            return typical(belongs, self._model.state_.supervision.counts, names, rows, only_few=how == "few")[:n]
+        if how == "groups":
+            return self._in_groups(rows, old)[:n]
+        if how == "random":
+            return at_random(rows, n, self._model.random_state)
+        if how == "prevalence":
+            rng = np.random.default_rng([self._model.random_state, int(self._model.state_.supervision.labelled.sum())])
+            return by_doubt(belongs, rows, n, rng)
+        return suggest(
+            lambda rows: self._model.predictor_.positions(X.take(rows)),
+            belongs,
+            self._model.state_.supervision,
+            self._model.predictor_.seen,
+            n,
+            rows=rows,
+            seed=self._model.random_state,
+        )
+
+    def _starts_at_random(self, old: bool) -> bool:
+        """Whether documents for shares are drawn at random: a draw by doubt needs some labels drawn by chance."""
+        if not old:
+            raise ValueError('how="prevalence" needs the training documents of the model.')
+        kind = self._model.state_.label_origin.kind[self._model.state_.supervision.labelled]
+        return int(np.isin(kind, (Kind.RANDOM, Kind.DOUBT)).sum() or (not kind.any()) * len(kind)) < FIRST_AT_RANDOM
+
+    def _chosen_by(self, how: str) -> str:
+        """How documents were chosen, for the column of a table of labels; rounds are numbered."""
+        name = {"prevalence": "doubt", "random": "random"}.get(how, "suggested")
+        last = self._model.state_.label_origin.rounds
+        return f"{name} {last + 1}" if last else name
+
+    def _in_groups(self, rows: NDArray[np.intp], old: bool) -> list[Suggestion]:
+        """Documents of the largest free topics, in turn."""
+        known, free = len(self._model.codebook), len(self._model.state_.free_names)
+        if not old or not free:
+            raise ValueError('how="groups" needs free topics and the training documents of the model.')
+        P = self._model.state_.judged.free
+        others = np.ones(len(P), dtype=np.bool_)
+        others[rows] = False
+        sizes = self._model.state_.judged.has()[:, known : known + free].sum(axis=0).tolist()
+        return suggest_unknown(P, self._model.state_.free_names, sizes, others)
+
+    def surest(self, topic: Hashable, n: int = 10) -> Frame:
+        """Table of the unlabelled documents that most surely have a topic: id, membership, start of the text."""
+        k, result = self._model._number(topic), self._model.state_.topics
+        belongs = np.array(self._model.state_.judged.values[:, k])
+        belongs[self._model.state_.supervision.labelled] = -1
+        rows = [int(i) for i in np.argsort(-belongs, kind="stable")[:n] if belongs[i] > 0]
+        table: dict[str, list[Any]] = {
+            "id": [result.ids[i] for i in rows],
+            "membership": [float(belongs[i]) for i in rows],
+        }
+        if self._model.documents_ is not None:
+            table["text"] = [beginning(self._model.documents_.texts[i]) for i in rows]
+        return self._model._table(table)
+
+    def audit(self, n: int | None = None) -> Frame:
+        """Labels that look wrong or missing, most doubtful first; each document is predicted without its own labels.
+
+        Parameters
+        ----------
+        n : int, optional
+            Number of rows. Default: all labels, and all labels that seem to be missing.
+
+        Returns
+        -------
+        table
+            The id, the topic, the label ("permitted", "forbidden", "unknown"), the probability and the reason.
+        """
+        doubts = self.doubts(n)
+        table: dict[str, list[Any]] = {
+            "id": [self._model.state_.topics.ids[d.row] for d in doubts],
+            "topic": [self._model.state_.topics.names[d.topic] for d in doubts],
+            "given": [d.given for d in doubts],
+            "probability": [d.probability for d in doubts],
+            "why": [d.why for d in doubts],
+        }
+        if self._model.documents_ is not None:
+            table["text"] = [beginning(self._model.documents_.texts[d.row]) for d in doubts]
+        return self._model._table(table)
+
+    def doubts(self, n: int | None = None) -> list[Doubt]:
+        """The rows of :meth:`audit` as records, with numbers of documents and topics."""
+        return self._model.predictor_.doubts(n)
+
+    def effects(self) -> Frame:
+        """Table with one row per known topic: whether its labels took effect; see `label_effects`."""
+        return self._model._table(
+            label_effects(self._model.state_.topics, self._model.state_.supervision, self._model.state_.profiles)
+        )
+
+    def advice(self, progress: Callable[[int, int], object] | None = None) -> StoppingAdvice:
+        """Whether more labels help, from the learning curve of hidden labels, or else the last tenth of the labels.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with the number of guides learnt, and of all to learn.
+        """
+        from topicsteer.analysis.label_advice import advise
+        from topicsteer.model.cross_fit import Hidden
+        from topicsteer.model.pipeline import reuse_of
+
+        unlabelled = self._model.state_.known_memberships[~self._model.state_.supervision.labelled]
+        hidden = Hidden(
+            training_corpus(self._model), self._model._settings(), reuse_of(self._model.predictor_, choice=True)
+        )
+        # Hidden labels are of known topics, so groups of other documents need not be found for their curve.
+        closed = replace(hidden, settings=replace(hidden.settings, world="closed"))
+        supervision, seed = self._model.state_.supervision, self._model.random_state
+        return advise(supervision, closed.scores, hidden.scores, unlabelled, seed, progress)
+
+    @property
+    def unsupported(self) -> list[Hashable]:
+        """Names of known topics that nothing ties to a document: no label, and no word that occurs in the corpus."""
+        from topicsteer.guidance.support import unsupported_topics
+
+        return unsupported_topics(self._model.state_.supervision, self._model.guide_)
+
+    def proposed_keywords(self, n: int = 5) -> dict[str, list[str]]:
+        """Terms that go with each known topic and are not among its words yet, as further keywords."""
+        return label_advice.proposed_keywords(self._model.state_.topics, self._model.codebook, n)
+
+    def ambiguous_keywords(self) -> list[tuple[str, str, str]]:
+        """Keywords that fit another known topic as well: the word, its topic, and the other topic."""
+        return label_advice.ambiguous_keywords(self._model.state_.topics, self._model.codebook)

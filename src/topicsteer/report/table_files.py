@@ -1,0 +1,288 @@
+"""Tables as columns of plain values; nothing here needs polars."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from topicsteer.analysis.table_columns import Column
+from topicsteer.system import templates
+from topicsteer.system.files import Scratch, replacing, replacing_folder, write_text
+from topicsteer.system.templates import FORMULA, NUMBER
+from topicsteer.system.types import Array
+from topicsteer.system.values import is_missing, plain
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from topicsteer.backends.weight_folder import StoredWeights
+
+
+# Suffixes of files with a table.
+SUFFIXES = (".csv", ".xlsx", ".jsonl", ".parquet")
+
+
+def check_suffix(path: Path, suffixes: Sequence[str] = SUFFIXES) -> None:
+    """Raise an error unless the name of a file has one of these suffixes, and its folder exists."""
+    if path.suffix not in suffixes:
+        *most, last = suffixes
+        raise ValueError(f"{path}: the name must end in {', '.join(most)} or {last}.")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path}: there is no folder {path.parent}.")
+
+
+def columns(ids: Sequence[Hashable], names: Sequence[str], values: Array) -> dict[str, list[Hashable] | Array]:
+    """Return the columns of a table with one row per document: its id, and values by their names."""
+    key = "id"
+    while key in names:
+        key = f"document {key}"
+    return {key: one_type(ids)} | {name: values[:, k] for k, name in enumerate(names)}
+
+
+def one_type(ids: Iterable[Hashable]) -> list[Hashable]:
+    """Ids as the values of one column: all of them integers, or all of them text.
+
+    Examples
+    --------
+    >>> one_type([1, 2]), one_type([1, "a"])
+    ([1, 2], ['1', 'a'])
+    """
+    found = list(ids)
+    return found if all_integers(found) else [str(key) for key in found]
+
+
+def all_integers(ids: Iterable[Hashable]) -> bool:
+    """Return whether all ids are integers of 64 bits."""
+    return all(isinstance(key, int) and abs(key) < 1 << 63 for key in ids)
+
+
+def own_column(cells: Iterable[object], *, as_text: bool) -> list[Any]:
+    """Return the cells of a user's column for an output table: of one type, missing ones None, lists as JSON.
+
+    Parameters
+    ----------
+    cells : iterable
+    as_text : bool
+        Whether numbers become text with all their digits, for formats in which they would be rounded.
+
+    Examples
+    --------
+    >>> own_column([0.123456, None, float("nan")], as_text=True), own_column([1, "a", ["b"]], as_text=False)
+    (['0.123456', None, None], ['1', 'a', '["b"]'])
+    """
+    found = [None if is_missing(cell) and not isinstance(cell, str) else plain(cell) for cell in cells]
+    kinds = {type(cell) for cell in found if cell is not None}
+    if len(kinds) == 1 and kinds <= ({str, int, bool} if as_text else {str, int, float, bool, date, datetime, time}):
+        return found
+    return [None if cell is None else _text(cell) for cell in found]
+
+
+def _text(cell: object) -> str:
+    if hasattr(cell, "tolist"):
+        cell = cell.tolist()
+    return json.dumps(cell, ensure_ascii=False, default=str) if isinstance(cell, list | dict | tuple) else str(cell)
+
+
+# A function applied to the values of a block before they are written.
+Change: TypeAlias = Callable[[Array], Array] | None
+# Documents per file of a table in memory.
+PART = 1 << 16
+
+
+def guarded(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a polars table without cells that a spreadsheet would read as formulas.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> guarded(pl.DataFrame({"id": ["=1+1", "a"], "n": [-1, 2]})).rows()
+    [("'=1+1", -1), ('a', 2)]
+    """
+    import polars as pl
+
+    dangerous = pl.col(pl.String).str.contains(FORMULA) & ~pl.col(pl.String).str.contains(NUMBER)
+    table = table.with_columns(
+        pl.when(dangerous).then("'" + pl.col(pl.String)).otherwise(pl.col(pl.String)).name.keep()
+    )
+    return table.rename({name: templates.guarded(name) for name in table.columns})
+
+
+def csv(table: pl.DataFrame, *, header: bool = True) -> str:
+    """Return a polars table as CSV, guarded."""
+    return str(guarded(table).write_csv(float_precision=4, include_header=header))
+
+
+def write_table(table: pl.DataFrame, path: Path, columns: Iterable[Column] = ()) -> None:
+    """Write a polars table to a .csv, .xlsx, .jsonl or .parquet file; an old file stays until the new one is complete.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        CSV is guarded against formulas, and Excel reads such cells as text; the other formats hold the values
+        unchanged.
+    path : Path
+        Its suffix decides on the format.
+    columns : iterable of Column
+        Columns of the kind "share" are shown in percent in Excel.
+    """
+    check_suffix(path)
+    if path.suffix == ".xlsx":
+        from topicsteer.report.workbook import write_workbook  # which imports this module
+
+        write_workbook({path.stem: table}, path, columns)
+        return
+    writers: dict[str, Callable[[Path], None]] = {
+        ".csv": lambda part: guarded(table).write_csv(part, float_precision=4),
+        ".jsonl": lambda part: table.write_ndjson(part),
+        ".parquet": lambda part: table.write_parquet(part),
+    }
+    with replacing(path) as part:
+        writers[path.suffix](part)
+
+
+def write_parts(
+    folder: str | os.PathLike[str],
+    values: Array | StoredWeights,
+    names: Sequence[object],
+    ids: Sequence[Hashable] | None = None,
+    *,
+    change: Change = None,
+    rows_per_file: int = PART,
+    client: Any = None,
+) -> None:
+    """Write the values of many documents as a folder of Parquet files, one per block of documents.
+
+    Parameters
+    ----------
+    folder : path
+        A new or empty one, or one that this function wrote, which is replaced when the new files are complete.
+    values : array (n_documents, n_columns) or StoredWeights
+        Only one block of it is in memory at a time.
+    names : sequence of n_columns names
+    ids : sequence of n_documents ids, optional
+        Default: row numbers.
+    change : callable, optional
+        Applied to the values of a block before they are written.
+    rows_per_file : int
+        Documents per file, at most.
+    client : distributed.Client, optional
+        A Dask cluster: its workers write the files, and read blocks on disk themselves.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import polars as pl
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     write_parts(place + "/shares", np.eye(2), ["tea", "coffee"], ["a", "b"])
+    ...     pl.read_parquet(place + "/shares/*.parquet").rows()
+    [('a', 1.0, 0.0), ('b', 0.0, 1.0)]
+    """
+    from topicsteer.backends.dask import gather
+    from topicsteer.backends.weight_folder import row_blocks
+
+    folder = Path(folder)
+    listing = folder.with_name(f".{folder.name}.json")  # readers of a folder of Parquet files refuse other files in it
+    if folder.exists() and not _wrote(folder, listing):
+        raise ValueError(
+            f"{folder} holds files that topicsteer did not write: choose a new folder, or delete this one."
+        )
+    with replacing_folder(folder) as part:
+        heads, known = [str(name) for name in names], range(len(values)) if ids is None else ids
+        kind: Callable[[Any], object] = int if all_integers(known) else str  # of all parts
+        tasks = [
+            (part / f"{number:05d}.parquet", heads, list(map(kind, known[rows])), read, change)
+            for number, (rows, read) in enumerate(row_blocks(values, rows_per_file))
+        ]
+        if client is None:
+            for task in tasks:
+                _write_part(*task)
+        else:
+            gather(client, [client.submit(_write_part, *task, pure=False) for task in tasks])
+        write_text(listing, json.dumps(_sizes(part)))
+
+
+def _wrote(folder: Path, listing: Path) -> bool:
+    """Return whether a folder has no other files than the listed ones, with their sizes."""
+    try:
+        return folder.is_dir() and _sizes(folder).items() <= (
+            json.loads(listing.read_text()).items() if listing.is_file() else {}.items()
+        )
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_size if path.is_file() else -1 for path in folder.iterdir()}
+
+
+def _write_part(path: Path, names: list[str], ids: list[Hashable], read: Callable[[], Array], change: Change) -> None:
+    import polars as pl
+
+    values = read() if change is None else change(read())
+    pl.DataFrame(columns(ids, names, values), strict=False).write_parquet(path)
+
+
+def write_growing(blocks: Iterable[pl.DataFrame], path: Path | None = None, formats: Iterable[Column] = ()) -> int:
+    """Write blocks of rows as one table, and return the number of rows.
+
+    CSV is written as the blocks come. The other formats are written at the end, from temporary files: all of their rows
+    need the same types, and the ids of a later block may not be numbers.
+
+    Parameters
+    ----------
+    blocks : iterable of polars.DataFrame
+        At least one; all have the same columns.
+    path : Path, optional
+        File for the table; its suffix decides on the format. It appears when it is complete. Default: standard output.
+    formats : iterable of Column
+        Columns that Excel shows in percent.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> write_growing([pl.DataFrame({"id": [1], "tea": [0.25]}), pl.DataFrame({"id": ["b"], "tea": [1.0]})])
+    id,tea
+    1,0.2500
+    b,1.0000
+    2
+    """
+    rows = 0
+    if path is None:
+        for number, block in enumerate(blocks):
+            print(csv(block, header=not number), end="", flush=True)
+            rows += len(block)
+        return rows
+    check_suffix(path)
+    if path.suffix == ".csv":
+        with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+            for number, block in enumerate(blocks):
+                file.write(csv(block, header=not number))
+                rows += len(block)
+        return rows
+    with Scratch() as folder:
+        for number, block in enumerate(blocks):
+            block.write_parquet(folder / f"{number:06d}.parquet")
+            rows += len(block)
+        _join(sorted(folder.glob("*.parquet")), path, formats)
+    return rows
+
+
+def _join(parts: list[Path], path: Path, formats: Iterable[Column]) -> None:
+    """Write all parts as one file; a column of several types becomes text."""
+    import polars as pl
+
+    frames = [pl.scan_parquet(part) for part in parts]
+    schemas = [frame.collect_schema() for frame in frames]
+    kinds = {name: {schema[name] for schema in schemas} - {pl.Null()} for name in schemas[0]}  # a block may be empty
+    casts = [pl.col(name).cast(own.pop() if len(own) == 1 else pl.String) for name, own in kinds.items() if own]
+    table = pl.concat([frame.with_columns(casts) for frame in frames])
+    if path.suffix == ".xlsx":
+        write_table(table.collect(), path, formats)
+        return
+    with replacing(path) as part:
+        (table.sink_parquet if path.suffix == ".parquet" else table.sink_ndjson)(part)

@@ -1,0 +1,40 @@
+"""The table of messages: 300 rows, 60 random labels that agree with the truth, and topics that a model finds."""
+
+import csv
+from pathlib import Path
+
+from topicsteer import TopicModel
+from topicsteer.corpora import example_table, read_table
+
+TRUTH = Path(__file__).parents[1] / "data" / "messages_truth.csv"
+UNNAMED = {"availability", "other"}
+
+
+def truth():
+    """The topics of each message by its id."""
+    with TRUTH.open(encoding="utf-8", newline="") as file:
+        return {row["id"]: row["topic"].split("; ") for row in csv.DictReader(file)}
+
+
+def test_rows_and_labels():
+    documents = read_table(example_table())
+    true = truth()
+    assert list(documents.ids) == list(true)
+    assert len(set(documents.texts)) == 300
+    labelled = [(name, labels) for name, labels in zip(documents.ids, documents.labels, strict=True) if labels]
+    assert len(labelled) == 60
+    for name, labels in labelled:
+        assert labels == ([topic for topic in true[name] if topic not in UNNAMED] or ["(none)"])
+
+
+def test_a_copy(tmp_path):
+    path = example_table(tmp_path / "messages.csv")
+    assert path.read_bytes() == example_table().read_bytes()
+
+
+def test_the_unnamed_topic_is_found():
+    model = TopicModel(free_topics=3).fit(example_table())
+    true = truth()
+    assert "stock" in model.top_terms("free 1") + model.top_terms("free 2") + model.top_terms("free 3")
+    known = sum(not UNNAMED.intersection(topics) for topics in true.values()) / 300
+    assert abs(model.state_.topics.none_share - (1 - known)) < 0.2

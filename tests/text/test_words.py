@@ -1,0 +1,54 @@
+"""Words and rows of a few texts: the same as those of the kernels, bit for bit."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from topicsteer.text import TextVectorizer
+from topicsteer.text.tokens import read
+from topicsteer.text.words import Splitter, words_of
+
+TEXTS = [
+    "Ships carry grain, and 3 ships carry oil (1987).",
+    "Grain prices fell; oil-prices rose 3x!",
+    "Straße, naïve CAFÉ: ÀÉÎ and e\u0301 combining",
+    "お茶を飲む and 中文 mixed",
+    "İstanbul \u0130 ΑΣ ﬁne",
+    "",
+    "under_score's tail \U0001f600 emoji",
+] * 3
+
+
+def kernel_words(text, digits, pairs):
+    split = Splitter({"preset": "default" if digits else "paper", "segmented": not pairs})
+    tokens = read([text], map, split)
+    ((ids, _),) = tokens.chunks
+    return tokens.words.words(ids)
+
+
+@pytest.mark.parametrize("digits", [True, False])
+@pytest.mark.parametrize("pairs", [True, False])
+def test_words_equal_the_kernel(digits, pairs):
+    for text in TEXTS:
+        assert words_of(text, digits=digits, pairs=pairs) == kernel_words(text, digits, pairs)
+
+
+@given(st.text(max_size=40))
+@settings(max_examples=300, deadline=None)
+def test_words_of_any_text_equal_the_kernel(text):
+    assert words_of(text, digits=True, pairs=True) == kernel_words(text, True, True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"ngram_range": (1, 2)}, {"sublinear_tf": False, "min_length": 4}, {"segmented": True, "stop_words": None}],
+)
+def test_rows_equal_the_kernel(options):
+    vectorizer = TextVectorizer(min_df=1, max_df=1.0, **options).fit(TEXTS)
+    new = [*TEXTS, "Ships, ships and unknownword carry carry oil prices fell"]
+    few, many = vectorizer.transform(new), vectorizer.transform(iter(new))
+    for name in ("indptr", "indices", "data"):
+        np.testing.assert_array_equal(getattr(few, name), getattr(many, name))
+        assert getattr(few, name).dtype == getattr(many, name).dtype
+    assert vectorizer.transform([]).shape == (0, len(vectorizer.vocabulary_))
