@@ -189,7 +189,7 @@ def test_hover_read_and_table_show_a_hostile_document_as_text(browser, project):
         page.wait_for_selector("output:has-text('1 of 90')")
         page.focus("canvas")
         page.keyboard.press("Enter")
-        page.wait_for_selector(".map-reading:visible")
+        page.wait_for_selector(".map-reading:has-text('onerror')")  # the text arrives after the pane
         assert "<img src=x onerror=alert(1)> ⟦U+202E⟧evil" in page.inner_text(".map-reading")
         page.click(".document-map summary")
         page.wait_for_selector(".map-documents tbody tr")
