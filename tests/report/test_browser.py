@@ -89,13 +89,10 @@ def report(tmp_path_factory):
     settings = {text: text for text in HOSTILE}
     title = " ".join(HOSTILE[:3])
     months = [f"2024-{month:02}" for month in range(1, 13)]
-    changes = {"first": [0.1] * 11, "last": [0.4] * 11, "change": [0.3] * 11, "p": [0.0] * 11}
     shares = [
         make_shares([*HOSTILE, "free one", "free two", "(none)"], ["all"], "", notes=HOSTILE),
         make_shares(HOSTILE, HOSTILE, HOSTILE[0], notes=HOSTILE),
-        make_shares(
-            HOSTILE, [*months, "(missing)"], HOSTILE[1], "month", terms={"topic": HOSTILE, "term": HOSTILE, **changes}
-        ),
+        make_shares(HOSTILE, [*months, "(missing)"], HOSTILE[1], "month"),
     ]
     data = ReportData(title, topics, examples, guidance, evaluation(HOSTILE), settings, [3.0, 1.0], shares=shares)
     write(replace(data, documents=hostile_map(topics.names)), path)

@@ -19,20 +19,12 @@ HOSTILE = ["<script>alert(1)</script>", "$x^2$ & more", "=1+1"]
 def make_data():
     topics = make_topics(known=3, free=1, names=(*HOSTILE, "free"))
     months = ["2024-01", "2024-02", "2024-05", "(missing)"]
-    terms = {
-        "topic": HOSTILE,
-        "term": HOSTILE,
-        "first": [0.1] * 3,
-        "last": [0.2] * 3,
-        "change": [0.1] * 3,
-        "p": [0.01] * 3,
-    }
     difference = {"topic": HOSTILE[:1], "group": ["north"], "other": ["south"], "difference": [0.1]}
     ends = {"low": [0.05], "high": [0.15], "clear": [True]}
     shares = [
         make_shares([*topics.names, "(none)"], ["(all)"], "", notes=["An assumption."]),
         make_shares(topics.names, ["north", "south"], "a/b region", differences=difference | ends),
-        make_shares(topics.names, months, "a b region", "month", terms=terms),
+        make_shares(topics.names, months, "a b region", "month"),
     ]
     examples = {0: [Example("=1", "text " * 9000)], 1: [Example(7, "short")]}
     codebook = {"topic": HOSTILE, "description": ["", "-", "=2"], "keywords": [""] * 3, "banned": [""] * 3}
@@ -67,7 +59,7 @@ def test_the_workbook_has_all_tables(tmp_path):
     book = pd.read_excel(path, sheet_name=None, engine="openpyxl", keep_default_na=False)
     assert list(book) == [
         *("topics", "shares", "assumptions", "by a b region", "by a b region, differences"),
-        *("by a b region (2)", "by a b region, terms", "examples", "codebook", "guidance", "settings"),
+        *("by a b region (2)", "examples", "codebook", "guidance", "settings"),
     ]
     assert book["shares"]["topic"].tolist() == [*data.topics.names, "(none)"]
     assert book["shares"]["share"].tolist() == pytest.approx(data.shares[0].table["share"], rel=1e-15)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from topicsteer.analysis import map_layout as maps
 from topicsteer.analysis.evaluation import Evaluation
-from topicsteer.analysis.groups import Groups, term_trends
+from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.label_advice import label_effects
 from topicsteer.analysis.map_layout import Layout
 from topicsteer.labels.codebook_files import topic_columns
@@ -41,18 +41,8 @@ def breakdowns(model: TopicModel, by: Sequence[str | Groups], progress: Progress
     found = [Breakdown.of(overall)]
     for column in by:
         shares = model.findings.prevalence(column, progress=progress)
-        groups = shares.by
-        terms = None if groups is None or groups.period is None else _term_trends(model, groups)
-        found.append(Breakdown.of(shares, terms=terms, known=overall.sentences))
+        found.append(Breakdown.of(shares, overall.sentences))
     return found
-
-
-def _term_trends(model: TopicModel, groups: Groups) -> dict[str, list[Any]]:
-    """Terms of topics that rise or fall over the periods."""
-    topics = model.state_.topics
-    periods = np.where(groups.codes < len(groups.starts), groups.codes, -1)  # not dated
-    has = model.state_.judged.has()
-    return term_trends(model._training_rows(), has, periods, topics.H, topics.vocabulary, topics.names)
 
 
 def document_map(

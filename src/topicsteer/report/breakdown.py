@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from topicsteer.analysis.prevalence import COLUMNS, WARNING, Prevalence
-from topicsteer.analysis.table_columns import Column, missing
+from topicsteer.analysis.table_columns import missing
 from topicsteer.report.grid import Grid, grid
 from topicsteer.system.templates import visible
 from topicsteer.system.values import ALL
@@ -19,21 +19,10 @@ from topicsteer.system.values import ALL
 DRAWN = 24
 # Groups per chart; the table has all.
 GROUPS = 16
-# Terms per topic that are named below a line.
-TERMS = 5
 # Rows of a table on the page; the workbook has all.
 ROWS = 5_000
 # Differences that a page lists; the workbook has all.
 DIFFERENCES = 100
-# Columns of a table of terms.
-TERM_COLUMNS = (
-    Column("topic"),
-    Column("term"),
-    Column("first", "share", "Share of the topic's documents with the term in the first third of the time."),
-    Column("last", "share", "The same in the last third."),
-    Column("change", "share"),
-    Column("p", "number", "Probability of such a difference by chance alone, adjusted for the number of terms."),
-)
 
 
 @dataclass(frozen=True)
@@ -52,8 +41,6 @@ class Breakdown:
         One row per topic and group, with the columns of `COLUMNS`.
     notes : sequence of str
         Sentences about guesses and assumptions.
-    terms : mapping of str to sequence
-        Terms that rise or fall over time, with the columns of `TERM_COLUMNS`.
     differences : mapping of str to sequence
         Differences between groups, or the change per period, as in `Prevalence.differences` and `Prevalence.trend`.
 
@@ -69,24 +56,15 @@ class Breakdown:
     period: str | None
     table: Mapping[str, Sequence[Any]]
     notes: Sequence[str] = ()
-    terms: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     differences: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls,
-        found: Prevalence,
-        *,
-        terms: Mapping[str, Sequence[Any]] | None = None,
-        known: Sequence[str] = (),
-    ) -> Breakdown:
+    def of(cls, found: Prevalence, known: Sequence[str] = ()) -> Breakdown:
         """Return the shares of a result without the row of all documents, unless it has no groups.
 
         Parameters
         ----------
         found : Prevalence
-        terms : mapping of str to sequence, optional
-            The result of `topicsteer.analysis.groups.term_trends`.
         known : sequence of str
             Sentences that the report has already.
         """
@@ -97,7 +75,7 @@ class Breakdown:
         table = {name: [values[row] for row in inside] for name, values in table.items()}
         timed = found.by.period is not None
         differences = found.trend() if timed else found.differences()
-        return cls(found.by.column, found.groups[1:], found.by.period, table, notes, terms or {}, differences)
+        return cls(found.by.column, found.groups[1:], found.by.period, table, notes, differences)
 
     @property
     def topics(self) -> list[str]:
@@ -250,8 +228,6 @@ class LineChart(Chart):
     levels: list[tuple[str, float]]
     ticks: list[tuple[str, float, str]]
     runs: list[list[Dot]]
-    rising: list[str]
-    falling: list[str]
 
     @property
     def bands(self) -> list[list[tuple[float, float]]]:
@@ -296,9 +272,6 @@ def share_part(found: Breakdown, number: int, links: Mapping[str, TopicLink]) ->
             rows = found.drawn_shares(topic)
             bars.append(bar_chart(f"{key}-{k}", topic, links.get(topic, NO_LINK), rows, about=found.column))
     shown = {name: values[:ROWS] for name, values in found.table.items() if found.column or name != "group"}
-    terms = None
-    if len(found.terms.get("term", ())):
-        terms = grid(f"{key}-terms", f"Terms over time, by {found.column}", found.terms, TERM_COLUMNS)
     return {
         "key": key,
         "title": _title(found),
@@ -310,7 +283,6 @@ def share_part(found: Breakdown, number: int, links: Mapping[str, TopicLink]) ->
         "left_out": _left_out(found, len(order)),
         "table": grid(f"{key}-table", _title(found), shown, COLUMNS),
         "differences": _differences(found, key),
-        "terms": terms,
     }
 
 
@@ -389,7 +361,6 @@ def line_chart(key: str, topic: str, link: TopicLink, found: Breakdown, title: s
         return Dot(x(place), y(share.share), low, high, f"{name}: {share.text}")
 
     label = f"Share of {visible(title, 80)} over time: " + "; ".join(f"{name}: {s.text}" for _, name, s in dated)
-    rising, falling = _changing(found.terms, topic)
     return LineChart(
         key,
         title,
@@ -403,8 +374,6 @@ def line_chart(key: str, topic: str, link: TopicLink, found: Breakdown, title: s
         levels=[(f"{100 * value:.3g}%", y(value)) for value in (0, most / 2, most)],
         ticks=_ticks([name for _, name, _ in dated], [x(place) for place, *_ in dated]),
         runs=[[dot(*point) for point in run] for run in runs],
-        rising=rising,
-        falling=falling,
     )
 
 
@@ -457,16 +426,6 @@ def _ticks(names: Sequence[str], places: Sequence[float]) -> list[tuple[str, flo
     if 0 < middle < len(names) - 1:
         ticks.insert(1, (names[middle], places[middle], "middle"))
     return ticks
-
-
-def _changing(terms: Mapping[str, Sequence[Any]], topic: str) -> tuple[list[str], list[str]]:
-    """Rising and falling terms of a topic, with their shares in the first and last third."""
-    names = ("topic", "term", "first", "last")
-    rows = [row for row in zip(*(terms.get(name, ()) for name in names), strict=True) if row[0] == topic]
-    rows.sort(key=lambda row: row[2] - row[3])
-    texts = [(f"{visible(term, 40)} ({first:.0%} → {last:.0%})", last - first) for _, term, first, last in rows]
-    rising = [text for text, change in texts if change > 0][:TERMS]
-    return rising, [text for text, change in reversed(texts) if change < 0][:TERMS]
 
 
 def _left_out(found: Breakdown, topics: int) -> str:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from topicsteer.analysis import label_advice, prevalence
 from topicsteer.analysis.table_columns import Column
 from topicsteer.analysis.topics import COLUMNS
-from topicsteer.report.breakdown import TERM_COLUMNS
 from topicsteer.report.page import ReportData
 from topicsteer.report.table_files import one_type
 from topicsteer.system.failures import warn_user
@@ -233,11 +232,11 @@ def sheets(data: ReportData) -> dict[str, pl.DataFrame]:
 
 def write(data: ReportData, path: str | os.PathLike[str]) -> None:
     """Write the workbook; an old file at `path` stays until the new one is complete."""
-    write_workbook(sheets(data), path, (*COLUMNS, *prevalence.COLUMNS, *TERM_COLUMNS, *label_advice.COLUMNS))
+    write_workbook(sheets(data), path, (*COLUMNS, *prevalence.COLUMNS, *label_advice.COLUMNS))
 
 
 def _shares(data: ReportData) -> dict[str, Mapping[str, Sequence[Any]]]:
-    """Shares, differences and terms, one sheet each per column."""
+    """Shares and differences, one sheet each per column."""
     found: dict[str, Mapping[str, Sequence[Any]]] = {}
     for part in data.shares:
         if not part.column:
@@ -247,7 +246,6 @@ def _shares(data: ReportData) -> dict[str, Mapping[str, Sequence[Any]]]:
         name = f"by {part.column}"
         found[name] = part.table
         found[f"{name}, {'trend' if part.period else 'differences'}"] = part.differences
-        found[f"{name}, terms"] = part.terms
     return found
 
 
