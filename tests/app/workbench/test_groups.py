@@ -3,7 +3,6 @@
 import time
 
 import numpy as np
-import pandas as pd
 import pytest
 
 pytest.importorskip("msgspec", reason="the workbench needs the extra app")
@@ -13,7 +12,7 @@ from problems import planted_texts
 from topicsteer import TopicModel
 from topicsteer.app.workbench.actions import ChangeTopic, DeleteTopic, Label, NewTopic, Undo, apply
 from topicsteer.app.workbench.event_log import RANDOM
-from topicsteer.app.workbench.progress_view import group_table, stored_shares
+from topicsteer.app.workbench.progress_view import group_table
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
@@ -118,9 +117,4 @@ def test_reports_have_the_shares(workbench):
     page = workbench.exporter.export("report").read_text()
     assert 'id="shares-1-table"' in page
     assert "&lt;b onclick=alert(1)&gt;north&lt;/b&gt; ⟦U+202E⟧" in page
-    book = pd.read_excel(workbench.exporter.export("workbook"), sheet_name=None, engine="openpyxl")
-    assert {"shares", "assumptions", "by region", "by region, differences", "by date", "by date, trend"} < set(book)
-    table = book["by region"].set_index(["topic", "group"])
-    stored = stored_shares(workbench.views, "region")
-    assert table.loc[("tea", "south"), "share"] == pytest.approx(stored.share[2, stored.topics.index("tea")])
-    assert list(table.columns) == ["share", "low", "high", "documents", "labels", "plain", "worth"]
+    assert 'id="shares-2-table"' in page

@@ -217,15 +217,15 @@ def test_exports_bring_tree_labels_and_people_back(make, kind, names):
     assert len(session.live) == len(before)
 
 
-def test_files_have_a_column_per_level_and_a_taxonomy(make):
+def test_files_have_paths_and_a_taxonomy(make):
     workbench = make("first")
     session = plant(workbench.session)
     apply(session, "ann", Label(documents=[0], key=FOOTBALL, state="permitted"))
     apply(session, "ann", Label(documents=[0], key=ARTS, state="rest"))
     with open(workbench.exporter.export("labels"), newline="") as file:
         rows = list(csv.DictReader(file))
-    levels = [(row["id"], row["level 1"], row["level 2"], row["labelled_by"]) for row in rows]
-    assert levels == [("d0", "sport", "football", "ann"), ("d0", "arts", "(none)", "ann")]
+    cells = [(row["id"], row["labels"], row["labelled_by"], row["path_separator"]) for row in rows]
+    assert cells == [("d0", "sport/football; arts/(none)", "ann", "/")]
     (task,) = json.loads(workbench.exporter.export("label-studio").read_text())
     assert task["annotations"][0]["result"][0]["value"] == {"taxonomy": [["sport", "football"], ["arts", "(none)"]]}
     view = ElementTree.parse(workbench.exporter.export("label-studio-config")).getroot()

@@ -7,10 +7,9 @@ const KINDS = [
   [
     "labels",
     "Labels, CSV",
-    "Ids with their topics and forbidden topics; a tree has one column per level. " +
+    "Ids with their topics and forbidden topics; in a tree they are paths. " +
       "Use it with topicsteer fit --label-file.",
   ],
-  ["labels-excel", "Labels, Excel", "The same table as an Excel workbook."],
   ["labels-by-person", "Labels by person, CSV", "One row per document and person, for import into another project."],
   ["jsonl", "Labels, JSONL", "The same with the texts, one line per document."],
   ["doccano", "Labels for doccano", "JSONL in the format of doccano."],
@@ -26,15 +25,11 @@ const KINDS = [
   ],
   ["agreement", "Agreement, CSV", "α per topic and κ per topic and pair of people, with intervals."],
   ["log", "Log of all labels, CSV", "Every label: person, document, topic and time."],
-  ["log-excel", "Log of all labels, Excel", "The same table as an Excel workbook."],
   ["memberships", "Memberships, CSV", "The probability of each topic in each document."],
-  ["memberships-excel", "Memberships, Excel", "The same table as an Excel workbook."],
   ["model", "Model", "A zip file with the model folder, for TopicModel.load and topicsteer predict."],
   ["report", "Report", "One HTML page for readers: map, topics, examples."],
-  ["workbook", "Report, Excel", "One workbook: topics, examples, codebook and settings as sheets."],
   ["methods", "Methods", "The paper trail: a paragraph to paste, labels per person, shares, settings, versions."],
   ["codebook-refi-qda", "Codebook, REFI-QDA", "Topics as .qdc for NVivo, ATLAS.ti, MAXQDA, QualCoder and Taguette."],
-  ["codebook", "Codebook", "Topics, descriptions, terms, typical and borderline documents."],
 ];
 const WORLDS = [
   ["", "Not decided: the model estimates it"],

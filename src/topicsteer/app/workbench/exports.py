@@ -1,4 +1,4 @@
-"""Exports: labels in several formats, the event log, memberships, the model, a report and a codebook."""
+"""Exports: labels in several formats, the event log, memberships, the model, a report and the topics."""
 
 import json
 import re
@@ -11,11 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-import numpy as np
-
-from topicsteer.analysis.map_layout import Layout
 from topicsteer.app.workbench.agreement_view import agreement_frame
-from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.event_log import NOTE, ORIGIN, PRESENT, REST
 from topicsteer.app.workbench.map_view import MapMaker
 from topicsteer.app.workbench.progress_view import breakdowns
@@ -31,18 +27,14 @@ from topicsteer.labels.codebook_files import write_codebook
 from topicsteer.labels.origin import CHOSEN
 from topicsteer.model.reports import report_data
 from topicsteer.model.topic_model import TopicModel
-from topicsteer.report import page, workbook
+from topicsteer.report import page
 from topicsteer.report import table_files as sheets
-from topicsteer.report.page import CodedDocument, Entry, ReportData, render_codebook
-from topicsteer.report.workbook import write_workbook
 from topicsteer.system.files import Scratch, replacing
 from topicsteer.system.values import NONE
 
 if TYPE_CHECKING:
     import polars as pl
 
-# Typical and borderline documents per topic of the codebook.
-EXAMPLES = 4
 # Names of files, and names that Windows reserves.
 _NAME = re.compile(r"[^\W.][\w .()-]{0,79}")
 _DEVICES = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
@@ -72,16 +64,18 @@ class Exporter:
             "label-studio-config": ("label-studio.xml", self._label_studio_config),
             "model": ("model.zip", self._model),
             "report": ("report.html", self._report),
-            "workbook": ("report.xlsx", self._workbook),
-            "codebook": ("codebook.html", self._codebook),
             "codebook-refi-qda": ("codebook.qdc", self._refi_qda),
             "methods": ("methods.html", self._methods),
         }
-        tables = {"labels": self._labels, "labels-by-person": self._labels_by_person}
-        tables |= {"log": self._log, "memberships": self._memberships}
-        for name, table in (tables | {"agreement": partial(agreement_frame, self.session)}).items():
+        tables = {
+            "labels": self._labels,
+            "labels-by-person": self._labels_by_person,
+            "log": self._log,
+            "memberships": self._memberships,
+            "agreement": partial(agreement_frame, self.session),
+        }
+        for name, table in tables.items():
             self.kinds[name] = (f"{name}.csv", partial(_write_csv, table))
-            self.kinds[f"{name}-excel"] = (f"{name}.xlsx", partial(_write_excel, name, table))
 
     def export(self, kind: str, name: str | None = None) -> Path:
         """Write a file into the export folder, whole or not at all.
@@ -160,45 +154,31 @@ class Exporter:
         return [separator.join(path) for path in paths]
 
     def _labels(self) -> "pl.DataFrame":
-        rows, levels = list(self._labelled()), self._level_names()
-        every = (name for *_, has, lacks in rows for name in (*self._joined(has), *lacks))
-        lists = not all(map(is_plain_name, every))
+        """One row per document; topics of a tree are paths."""
+        rows = [(row, str(name), self._joined(has), lacks) for row, name, _, has, lacks in self._labelled()]
+        lists = not all(is_plain_name(name) for *_, has, lacks in rows for name in (*has, *lacks))
 
         def cell(names: list[str]) -> str:
-            return (json.dumps(names, ensure_ascii=False) if names else "") if lists else "; ".join(names)
+            if not lists:
+                return "; ".join(names)
+            return json.dumps(names, ensure_ascii=False) if names else ""
 
-        def label_cells(path: tuple[str, ...]) -> list[str]:
-            return [cell([name]) for name in path] + [""] * (len(levels) - len(path))
-
-        names, open_rows = ["id", *(levels or ["labels"]), "forbidden"], self._open_rows()
-        # One row per document; in a tree one row per label, with one column per level.
-        split = [(row, label) for row in rows for label in (row[3] or [()] if levels else [()])]
-        cells = [
-            [str(n), *(label_cells(label) if levels else [cell(self._joined(has))]), cell(lacks)]
-            for (_, n, _, has, lacks), label in split
-        ]
-        people = {row: self._people(row) for row, *_ in rows}
-        chosen, separator = self.session.chosen(), self._separator
-        more: dict[str, Callable[[int], str]] = {
-            LABELLED_BY: lambda row: _people_cell(people[row]),
-            COMPLETE: lambda row: "no" if row in open_rows else "yes",
-            CHOSEN: lambda row: chosen.get(row, ""),
-            PATH_SEPARATOR: lambda row: separator or "",
+        people = [_people_cell(self._people(row)) for row, *_ in rows]
+        open_rows, chosen, separator = self._open_rows(), self.session.chosen(), self._separator
+        columns = {
+            "id": [name for _, name, _, _ in rows],
+            "labels": [cell(has) for _, _, has, _ in rows],
+            "forbidden": [cell(lacks) for *_, lacks in rows],
         }
-        wanted = (any(people.values()), bool(open_rows), bool(chosen), separator is not None)
-        for (name, value), given in zip(more.items(), wanted, strict=True):
-            if given:
-                names.append(name)
-                for ((row, *_), _), own in zip(split, cells, strict=True):
-                    own.append(value(row))
-        return _frame(names, cells)
-
-    def _level_names(self) -> list[str]:
-        """Return the names of the columns of a tree: one more than levels, if a label means "nothing below"."""
-        if self.session.tree.forest.flat:
-            return []
-        deepest = max((len(has) for *_, labels, _ in self._labelled() for has in labels), default=0)
-        return [f"level {k + 1}" for k in range(max(deepest, self.session.tree.levels))]
+        if any(people):
+            columns[LABELLED_BY] = people
+        if open_rows:
+            columns[COMPLETE] = ["no" if row in open_rows else "yes" for row, *_ in rows]
+        if chosen:
+            columns[CHOSEN] = [chosen.get(row, "") for row, *_ in rows]
+        if separator is not None:
+            columns[PATH_SEPARATOR] = [separator] * len(rows)
+        return _frame(list(columns), list(zip(*columns.values(), strict=True)))
 
     def _labels_jsonl(self, path: Path) -> None:
         open_rows, chosen, paths = self._open_rows(), self.session.chosen(), self._stated_separator()
@@ -327,17 +307,11 @@ class Exporter:
                 for file in sorted((folder / "model").glob("[!.]*")):
                     archive.write(file, f"model/{file.name}")
 
-    def _report_data(self, map: bool | Layout) -> ReportData:
-        model = self._loaded().attach(read_documents(self.views.project.path))
-        data = report_data(model, title=f"Topics of {self.views.project.path.stem}", map=map)
-        return replace(data, shares=breakdowns(self.views))
-
     def _report(self, path: Path) -> None:
+        model = self._loaded().attach(read_documents(self.views.project.path))
         layout = self.maps.made if self.maps else None
-        page.write(self._report_data(layout or False), path)
-
-    def _workbook(self, path: Path) -> None:
-        workbook.write(self._report_data(False), path)
+        data = report_data(model, title=f"Topics of {self.views.project.path.stem}", map=layout or False)
+        page.write(replace(data, shares=breakdowns(self.views)), path)
 
     def _methods(self, path: Path) -> None:
         """The paper trail with the shares, and with the number of documents that each person labelled."""
@@ -350,39 +324,11 @@ class Exporter:
         )
         path.write_text(text, encoding="utf-8")
 
-    def _codebook(self, path: Path) -> None:
-        """Topics, descriptions, terms, typical and borderline documents, as one page without a script."""
-        fitted, entries = self.views.fitted, []
-        for topic in self.views.topics().known:
-            facts, documents = [f"{topic.labels:,} labels"], {}
-            lists = {"Keywords": topic.keywords, "Banned words": topic.banned}
-            if fitted is not None and topic.fit is not None and topic.effect is not None:
-                facts += [f"{topic.effect.documents:,} documents", f"{topic.fit.share:.1%} share"]
-                lists["Terms"] = tuple(term for term, _ in topic.fit.terms)
-                documents = self._coded(fitted, fitted.column[topic.key])
-            entries.append(Entry(topic.name, topic.description, facts, lists, documents))
-        book = render_codebook(f"Codebook of {self.views.project.path.stem}", entries)
-        path.write_text(book, encoding="utf-8")
-
     def _refi_qda(self, path: Path) -> None:
         """The topics for NVivo, QualCoder, Taguette and others."""
         topics = self.session.live
         book = Codebook(tuple(topic.plain() for topic in topics))
         path.write_text(write_codebook(book, {topic.key: topic.colour for topic in topics}), encoding="utf-8")
-
-    def _coded(self, fitted: CurrentModel, k: int) -> dict[str, list[CodedDocument]]:
-        """Typical documents of a topic, and unlabelled documents near its threshold."""
-        P = fitted.memberships[:, k]
-        typical = np.argsort(-P, kind="stable")[:EXAMPLES]
-        near = np.where(fitted.model.state_.supervision.labelled, np.inf, np.abs(P - fitted.thresholds[k]))
-        border = [row for row in np.argsort(near, kind="stable")[:EXAMPLES] if near[row] < 0.25]
-        documents = {}
-        for title, rows in (("Typical documents", typical), ("Borderline documents", border)):
-            texts = self.views.project.beginnings([int(row) for row in rows if P[row] > 0])
-            documents[title] = [
-                CodedDocument(name, " ".join(text.split()), float(P[row])) for row, (name, text) in texts.items()
-            ]
-        return documents
 
 
 def _label_studio_result(paths: Sequence[tuple[str, ...]], tree: Tree) -> dict[str, Any]:
@@ -408,11 +354,6 @@ def _frame(names: Sequence[str], rows: Sequence[Sequence[str]]) -> "pl.DataFrame
 def _write_csv(table: "Callable[[], pl.DataFrame]", path: Path) -> None:
     """Write a table as CSV, with formulas disarmed."""
     sheets.guarded(table()).write_csv(path, float_precision=4)
-
-
-def _write_excel(name: str, table: "Callable[[], pl.DataFrame]", path: Path) -> None:
-    """Write a table as a workbook with one sheet."""
-    write_workbook({name: table()}, path)
 
 
 def _lines(path: Path, records: Iterator[dict[str, Any]]) -> None:
