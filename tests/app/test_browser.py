@@ -177,7 +177,6 @@ def test_the_whole_loop(browser, table):
         page.keyboard.press("Control+z")
         wait(page, f"""document.querySelectorAll('.choice button[aria-pressed="true"]').length === {before}""")
         goto(page, "progress")
-        page.wait_for_selector(".map circle")
         wait(page, "document.querySelectorAll('.heat tbody tr').length === 13")  # 2 known, 10 free, none of these
         wait(page, "document.querySelectorAll('.share-charts .interval').length > 0")  # when the checks are done
         assert page.locator(".share-charts figure").count() == 13

@@ -97,7 +97,7 @@ def free_of(workbench, topic):
 
 def test_documents_with_none_of_the_topics_are_counted_and_listed(shown):
     lists, fitted = shown.views.topics(), shown.views.fitted
-    assert 0.8 < fitted.record.judged.micro <= 1  # hidden labels are found again
+    assert 0.8 < fitted.record.curve[-1].micro <= 1  # hidden labels are found again
     assert lists.none.share == pytest.approx(0.5, abs=0.08)
     assert lists.none.share == pytest.approx(fitted.model.state_.topics.none_share, abs=1e-4)
     outside = shown.views.rows(Selection("ann", key="none"))
@@ -132,10 +132,8 @@ def test_groups_of_documents_show_the_same_shares(shown):
     topics = {topic.key: topic for topic in table.topics}
     assert set(topics) == {1, 2, 3, "none", *(f"free-{k}" for k in range(fitted.n_free))}
     first = np.array(GROUPS) == table.groups[0]
-    assert table.estimated == bool(fitted.record.shares)
-    if not table.estimated:
-        assert topics[1].shares[0] == pytest.approx(fitted.memberships[first, 0].mean(), abs=1e-4)
-        assert topics["none"].shares[0] == pytest.approx(fitted.none[first].mean(), abs=1e-4)
+    assert topics[1].shares[0] == pytest.approx(fitted.memberships[first, 0].mean(), abs=0.1)
+    assert topics["none"].shares[0] == pytest.approx(fitted.none[first].mean(), abs=0.1)
 
 
 def test_suggestions_contain_documents_of_free_topics(shown):
@@ -218,7 +216,7 @@ def test_free_topics_are_joined_split_and_counted_without_a_fit(workbench):
     assert workbench.session.settings.free_topics == 2
     np.testing.assert_allclose(workbench.views.fitted.memberships, known, atol=1e-6)
     assert workbench.views.fitted.record.edited
-    assert workbench.views.fitted.record.judged is None  # the learning curve has one point per fit
+    assert workbench.views.fitted.record.curve == []  # the learning curve has one point per fit
     with pytest.raises(Invalid, match="another topic"):
         workbench.merge_free("free-0", "free-0")
     with pytest.raises(NotFound, match="no longer exists"):

@@ -41,7 +41,7 @@ from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.event_log import Topic
 from topicsteer.app.workbench.imports import GivenLabels, import_labels
 from topicsteer.app.workbench.label_queue import Queue
-from topicsteer.app.workbench.model_record import ModelRecord, Point, Scores, SuggestedRow
+from topicsteer.app.workbench.model_record import ModelRecord, Point, SuggestedRow
 from topicsteer.app.workbench.progress_view import advice, group_table, learning_curve
 from topicsteer.app.workbench.project import Database, Project, ProjectError, group_columns
 from topicsteer.app.workbench.refusals import FILE, Refused, person_name
@@ -464,7 +464,7 @@ def test_models_are_kept_whole_or_not_at_all(path, tmp_path):
 
 
 def test_a_record_of_another_version_is_read_as_far_as_possible():
-    known = ModelRecord([1, 2], 7, proposed={1: [4]}, judged=Scores(0.5, 0.4, 20, 2, points=[Point(5, 0.1, 0.2)]))
+    known = ModelRecord([1, 2], 7, proposed={1: [4]}, curve=[Point(5, 0.1, 0.2), Point(20, 0.5, 0.4)])
     assert ModelRecord.read(msgspec.json.encode(known).decode()) == known
     stored = {"keys": [1], "seq": 3, "proposed": {"1": [2]}, "suggestions": [{"row": 1, "why": "far"}], "split": [1, 2]}
     assert ModelRecord.read(json.dumps(stored)) == ModelRecord(
@@ -746,13 +746,12 @@ def test_advice_before_and_after_labels(session):
     assert views.progress().labelled == 6
 
 
-def judged(session, tmp_path, *scores):
-    """Store one evaluated fit per pair of labelled documents and average precision."""
+def evaluated(session, tmp_path, *curve):
+    """Store an evaluated fit."""
     folder = tmp_path / "model"
     folder.mkdir(exist_ok=True)
     (folder / "model.json").write_text("{}")
-    for documents, micro in scores:
-        session.project.models.store(folder, ModelRecord([], judged=Scores(micro, micro, documents, 2)))
+    session.project.models.store(folder, ModelRecord([], curve=[Point(n, 0.5, 0.5) for n in curve]))
 
 
 def test_advice_after_fits(session, tmp_path):
@@ -760,13 +759,9 @@ def test_advice_after_fits(session, tmp_path):
     apply(session, "ann", Label(documents=[1, 2, 3, 4, 5], key=2, state="permitted"))
     views = doubting(session)
     assert advice(views) == "Continue with the suggested documents: they help most."
-    judged(session, tmp_path, (20, 0.5))
-    assert "does not yet find hidden labels well" in advice(views)
-    judged(session, tmp_path, (22, 0.7), (24, 0.7), (25, 0.705))
-    assert "help most" in advice(views)  # from 20 to 25 documents the agreement grew
     views.fitted.record.outlook = "Go on: more labels help."
     assert advice(views) == "Go on: more labels help."
-    views.fitted.record.outlook = ""
-    judged(session, tmp_path, (30, 0.706))
-    assert "from 22 to 30 labelled documents, agreement with hidden labels went from 70% to 71%" in advice(views)
-    assert [point.documents for point in learning_curve(views)] == [20, 22, 24, 25, 30]
+    evaluated(session, tmp_path, 5, 10, 20)
+    evaluated(session, tmp_path, 11, 22)
+    evaluated(session, tmp_path)
+    assert [point.documents for point in learning_curve(views)] == [5, 10, 20, 22]

@@ -14,7 +14,6 @@ from topicsteer.app.web.routes import model_summary
 from topicsteer.app.workbench import fit_process as messages
 from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.model_record import ModelRecord
-from topicsteer.app.workbench.progress_view import progress_page
 from topicsteer.app.workbench.refusals import Conflict
 from topicsteer.app.workbench.workbench import Workbench, vector_file
 from topicsteer.app.workbench.worker import Worker
@@ -72,7 +71,6 @@ def check_blind_mode(bench):
     assert (hidden.free, hidden.none, [topic.fit for topic in hidden.known]) == ([], None, [None, None])
     assert len(bench.views.document(3, "ann").pieces) == 1
     assert bench.views.checks() == []
-    assert progress_page(bench.views, narrow=False).map.topics == []
     assert model_summary(bench.views.fitted, blind=True).belief == ""
     undecided = SimpleNamespace(record=ModelRecord([]), model=SimpleNamespace(belief=f"If some do, {DECLARE_OPEN}."))
     assert model_summary(undecided).belief == "If some do, declare it in the settings (page Export)."

@@ -147,7 +147,7 @@ listen((message) => {
       paint();
       if (message.topics || message.many || message.who !== store.who) refreshSoon();
       break;
-    case "groups":
+    case "advised":
       refreshSoon();
       break;
     case "fitted":

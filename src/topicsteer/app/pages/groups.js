@@ -83,18 +83,18 @@ function table(found) {
 }
 
 export function shares(found) {
-  if (!found.topics.length) return empty("No topics.", "Topics are shown by group after a fit.");
+  const soon = "Shares corrected by your labels follow when the checks after a fit are done.";
+  if (!found.topics.length) return empty("No shares yet.", soon);
   const topics = new Map(found.topics.map((topic) => [String(topic.key), topic]));
   const charts = [
     ...found.bars.map((chart) => bars(chart, topics.get(chart.key))),
     ...found.lines.map((chart) => lines(chart, topics.get(chart.key))),
   ];
   const intervals = found.topics.some((topic) => topic.low.some((low) => low !== null));
-  const soon = "Averages of the predictions. Shares corrected by your labels follow when the checks are done.";
   const sure =
     "Shares of the documents, corrected by your labels, with 95 % intervals. Largest differences come first.";
   const plain = "Shares of the documents without intervals, which need labels of documents drawn at random.";
-  const about = intervals ? sure : found.estimated ? plain : soon;
+  const about = intervals ? sure : plain;
   return [
     h("p", { class: "soft small" }, about),
     h("div", { class: "share-charts" }, charts),

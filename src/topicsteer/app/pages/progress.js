@@ -1,8 +1,8 @@
-// The page Progress: topic map, learning curve, labels per topic, topics by group.
+// The page Progress: learning curve, labels per topic, topics by group.
 import { clear, details, empty, h, hidden, name, number, percent, plural, select, svg } from "./dom.js";
 import { shares } from "./groups.js";
 import { saveButton } from "./save_svg.js";
-import { attempt, get, isFree, store } from "./store.js";
+import { attempt, get, store } from "./store.js";
 
 let main = null;
 let column = "";
@@ -16,39 +16,13 @@ export async function show(target) {
 
 export function onMessage(message) {
   const visible = main?.dataset.page === "progress";
-  if (visible && ["fitted", "advised", "judged", "changed"].includes(message.kind)) attempt(load);
+  if (visible && ["fitted", "advised", "changed"].includes(message.kind)) attempt(load);
 }
 
 async function load() {
-  data = await get("/api/progress", { narrow: innerWidth < 640 });
+  data = await get("/api/progress");
   if (!data.columns.includes(column)) column = data.columns[0] || "";
   draw();
-}
-
-function circle(t) {
-  const { label } = t;
-  const free = isFree(t.key);
-  const href = free ? `#documents/${t.key}` : `#documents/topic-${t.key}`;
-  const [x1, y1, x2, y2] = label?.line || [];
-  return svg(
-    "a",
-    { href, class: free ? "free" : "known", colour: t.colour || null },
-    svg("title", null, `${t.name}: ${(100 * t.share).toFixed(1)} %`),
-    svg("circle", { cx: t.x, cy: t.y, r: t.radius }),
-    label?.line ? svg("line", { x1, y1, x2, y2 }) : null,
-    label ? svg("text", { x: label.x, y: label.y, "text-anchor": label.anchor }, label.text) : null,
-  );
-}
-
-function map({ topics, width, height }) {
-  const about = "The map shows the topics of the last fit. Similar topics are close.";
-  if (store.state.settings.blind) return hidden();
-  if (!topics.length) return empty("No map yet.", about);
-  const order = [...topics].sort((a, b) => b.radius - a.radius);
-  const title = `Map of ${order.length} topics`;
-  const props = { class: "map", viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": title };
-  const drawing = svg("svg", props, order.map(circle));
-  return h("div", { class: "plate" }, drawing, saveButton(drawing, "topic map"));
 }
 
 function noCurve(points) {
@@ -175,12 +149,11 @@ function draw() {
     main,
     h("h1", null, "Progress"),
     h("p", { class: "advice", role: "note" }, h("span", { class: "tag" }, "Advice"), " ", data.advice),
-    section("map-title", "Topic map", map(data.map)),
     h(
       "div",
       { class: "halves" },
       section("curve-title", "Do more labels help?", curve(data.curve)),
-      section("coverage-title", "Labels per topic", coverage(data.coverage)),
+      section("coverage-title", "Labels per topic", coverage(store.state.topics.known)),
     ),
     section("groups-title", "By group or date", box),
   );

@@ -135,12 +135,6 @@ class DocumentsQuery(Message, frozen=True, kw_only=True):
     all_rows: bool = False
 
 
-class ProgressQuery(Message, frozen=True, kw_only=True):
-    """GET /api/progress: for a narrow or a wide screen."""
-
-    narrow: bool = False
-
-
 class GroupsQuery(Message, frozen=True, kw_only=True):
     """GET /api/groups: topics by the groups of a column."""
 

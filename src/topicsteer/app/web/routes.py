@@ -342,7 +342,7 @@ ROUTES = [
     Route("/api/next", query(messages.NextQuery, next_document)),
     Route("/api/documents/{row}", query(messages.DocumentQuery, document)),
     Route("/api/documents", query(messages.DocumentsQuery, documents)),
-    Route("/api/progress", query(messages.ProgressQuery, lambda bench, m: progress_page(bench.views, m.narrow))),
+    Route("/api/progress", query(Message, lambda bench, m: progress_page(bench.views))),
     Route("/api/map", query(Message, lambda bench, m: bench.document_map())),
     Route("/api/beginnings", query(messages.BeginningsQuery, lambda bench, m: bench.views.beginnings(m.numbers))),
     Route("/api/groups", query(messages.GroupsQuery, lambda bench, m: group_table(bench.views, m.column))),

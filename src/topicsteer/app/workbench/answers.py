@@ -10,9 +10,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from topicsteer.analysis.agreement import Estimate
-from topicsteer.app.workbench.model_record import Key
+from topicsteer.app.workbench.model_record import Key, Point
 from topicsteer.report.breakdown import BarChart, LineChart
-from topicsteer.report.topic_layout import Label
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -244,42 +243,6 @@ class Progress(Reply, frozen=True):
     target: int
 
 
-class CurvePoint(Reply, frozen=True):
-    """Average precision on hidden labels, over all labels (micro) and as a mean over topics (macro).
-
-    The band of the curve is two standard errors wide on each side; 0 for fits of older versions.
-    """
-
-    at: str
-    documents: int
-    topics: int
-    micro: float
-    macro: float
-    micro_error: float = 0.0
-    macro_error: float = 0.0
-
-
-class MapTopic(Reply, frozen=True):
-    """A circle on the map; free topics have no colour."""
-
-    key: Key
-    name: str
-    x: float
-    y: float
-    radius: float
-    colour: str
-    share: float
-    label: Label | None
-
-
-class TopicMap(Reply, frozen=True):
-    """The map of the topics."""
-
-    topics: list[MapTopic]
-    width: int
-    height: int
-
-
 class GroupTopic(Reply, frozen=True):
     """The share of documents with a topic, or with none, in each group, with the ends of its interval."""
 
@@ -294,7 +257,7 @@ class GroupTopic(Reply, frozen=True):
 class GroupTable(Reply, frozen=True):
     """Topics by the groups of a column, with the number of documents per group; largest differences first.
 
-    ``estimated``: the shares are corrected by labels and have intervals; otherwise they are plain averages.
+    Shares are corrected by labels. There are no topics before the shares are estimated.
     """
 
     column: str
@@ -302,7 +265,6 @@ class GroupTable(Reply, frozen=True):
     groups: list[str]
     sizes: list[int]
     topics: list[GroupTopic]
-    estimated: bool
     notes: list[str]
     bars: list[BarChart]
     lines: list[LineChart]
@@ -311,9 +273,7 @@ class GroupTable(Reply, frozen=True):
 class ProgressPage(Reply, frozen=True):
     """The page "Progress"."""
 
-    map: TopicMap
-    curve: list[CurvePoint]
-    coverage: list[KnownTopic]
+    curve: list[Point]
     advice: str
     columns: list[str]
 
@@ -419,22 +379,10 @@ class Refitted(Reply, frozen=True):
     kind: Literal["fitted"] = "fitted"
 
 
-class GroupsFound(Reply, frozen=True):
-    """A topic was split: its groups can be shown."""
-
-    kind: Literal["groups"] = "groups"
-
-
 class Advised(Reply, frozen=True):
-    """Suggestions, doubtful labels or the stopping advice of the last fit are ready."""
+    """Something about the last fit is ready: suggestions, advice, an evaluation, shares, or groups of a topic."""
 
     kind: Literal["advised"] = "advised"
-
-
-class Judged(Reply, frozen=True):
-    """The last fit was evaluated on hidden labels."""
-
-    kind: Literal["judged"] = "judged"
 
 
 class Mapped(Reply, frozen=True):
@@ -444,7 +392,7 @@ class Mapped(Reply, frozen=True):
     kind: Literal["mapped"] = "mapped"
 
 
-Notice: TypeAlias = Changed | FitMoved | Refitted | GroupsFound | Advised | Judged | Mapped
+Notice: TypeAlias = Changed | FitMoved | Refitted | Advised | Mapped
 
 
 # --- coders ---

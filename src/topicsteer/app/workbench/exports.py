@@ -67,7 +67,7 @@ class Exporter:
             "codebook-refi-qda": ("codebook.qdc", self._refi_qda),
             "methods": ("methods.html", self._methods),
         }
-        tables = {
+        tables: dict[str, Callable[[], pl.DataFrame]] = {
             "labels": self._labels,
             "labels-by-person": self._labels_by_person,
             "log": self._log,

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from topicsteer.analysis.suggestions import Doubt
-from topicsteer.app.workbench.model_record import GroupShares, Scores, SuggestedRow
+from topicsteer.app.workbench.model_record import GroupShares, Point, SuggestedRow
 
 # Command that starts the worker.
 WORKER = [sys.executable, "-m", "topicsteer.app.workbench.worker"]
@@ -206,7 +206,7 @@ class StoppingAdvice(Report, frozen=True, tag="stopping"):
 class Evaluated(Report, frozen=True, tag="judged"):
     """The model was evaluated on hidden labels."""
 
-    scores: Scores
+    curve: list[Point]
 
 
 class Shared(Report, frozen=True, tag="shares"):

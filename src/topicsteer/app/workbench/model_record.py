@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -35,35 +34,16 @@ class SuggestedRow(msgspec.Struct, frozen=True):
 
 
 class Point(msgspec.Struct, frozen=True):
-    """A point of the learning curve of one fit: average precision on hidden labels, and its standard errors."""
+    """A point of the learning curve: average precision on hidden labels, with standard errors.
 
-    documents: int
-    micro: float
-    macro: float
-    micro_error: float = 0.0
-    macro_error: float = 0.0
-
-
-class Scores(msgspec.Struct, frozen=True):
-    """Average precision on hidden labels, with its standard errors and the numbers of documents and topics.
-
-    ``points`` are the averages with fewer labels.
+    It is taken over all labels (micro) and as a mean over topics (macro).
     """
 
+    documents: int
     micro: float
     macro: float
-    documents: int
-    topics: int
     micro_error: float = 0.0
     macro_error: float = 0.0
-    points: list[Point] = []
-
-    @classmethod
-    def of(cls, documents: int, topics: int, points: Sequence[Point]) -> Scores:
-        """Return scores from the points of a curve; the last one has all labels that were not hidden."""
-        last = points[-1]
-        own = last.micro, last.macro, documents, topics, last.micro_error, last.macro_error
-        return cls(*own, list(points[:-1]))
 
 
 class GroupShares(msgspec.Struct, frozen=True):
@@ -109,8 +89,8 @@ class ModelRecord(msgspec.Struct, omit_defaults=True):
         Documents to label next, and labels that look wrong, with keys of topics in place of column numbers.
     outlook : str
         Advice on whether more labels help.
-    judged : Scores, optional
-        The evaluation on hidden labels.
+    curve : list of Point
+        The evaluation on hidden labels, with a part of the labels and last with all of them.
     shares : dict
         Shares by group, for each column.
     """
@@ -128,7 +108,7 @@ class ModelRecord(msgspec.Struct, omit_defaults=True):
     suggestions: list[SuggestedRow] = []
     checks: list[Doubt] = []
     outlook: str = ""
-    judged: Scores | None = None
+    curve: list[Point] = []
     shares: dict[str, GroupShares] = {}
 
     @classmethod

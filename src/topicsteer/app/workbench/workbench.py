@@ -451,7 +451,7 @@ class Workbench:
         if not self.fitter.start(order):
             return False
         # The learning curve has the last fit already, and shares are estimated again.
-        more = {"keys": list(keys), "changes": [change], "edited": True, "judged": None, "shares": {}}
+        more = {"keys": list(keys), "changes": [change], "edited": True, "curve": [], "shares": {}}
         self.pending = msgspec.structs.replace(fitted.record, **more)
         self.set_status(FitStatus("fitting", "edit"))
         return True
@@ -490,16 +490,16 @@ class Workbench:
                 self.fitter.busy = False
                 self.views.split = messages.FoundGroups(self.pending.keys[column], dict(enumerate(groups)))
                 self.set_status(FitStatus())
-                self.notify(answers.GroupsFound())
+                self.notify(answers.Advised())
             case messages.Suggested(suggestions, checks):
-                self._describe(answers.Advised(), suggestions=suggestions, checks=checks)
+                self._describe(suggestions=suggestions, checks=checks)
                 self._fit_if_due()  # labels that arrived during the fit
             case messages.StoppingAdvice(sentence):
-                self._describe(answers.Advised(), outlook=sentence)
-            case messages.Evaluated(scores):
-                self._describe(answers.Judged(), judged=scores)
+                self._describe(outlook=sentence)
+            case messages.Evaluated(curve):
+                self._describe(curve=curve)
             case messages.Shared(shares):
-                self._describe(answers.Advised(), shares=shares)
+                self._describe(shares=shares)
             case messages.Failed(message):
                 self._fail(message)
             case messages.Cancelled():
@@ -542,13 +542,13 @@ class Workbench:
         if old is not None:
             shutil.rmtree(old.folder, ignore_errors=True)
 
-    def _describe(self, notice: Notice, **known: object) -> None:
+    def _describe(self, **known: object) -> None:
         """Add to the record of the last model, and notify all open pages."""
         if self.views.fitted is not None:
             for name, value in known.items():
                 setattr(self.views.fitted.record, name, value)
             self._store_record()
-        self.notify(notice)
+        self.notify(answers.Advised())
 
     def _store_record(self) -> None:
         if self.views.fitted is not None and self.stored_model:

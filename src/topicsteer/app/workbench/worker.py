@@ -21,6 +21,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TextIO
 
+import msgspec
 import numpy as np
 
 from topicsteer.analysis import map_layout as maps
@@ -31,7 +32,7 @@ from topicsteer.app.workbench import fit_process as messages
 from topicsteer.app.workbench.current_model import OUTSIDE, column_keys
 from topicsteer.app.workbench.event_log import FORBIDDEN, PERMITTED
 from topicsteer.app.workbench.fit_process import AnyReport, CancelOrder, EditOrder, FitOrder, MapLine
-from topicsteer.app.workbench.model_record import Point, Scores, SuggestedRow
+from topicsteer.app.workbench.model_record import Point, SuggestedRow
 from topicsteer.app.workbench.progress_view import plain_shares
 from topicsteer.app.workbench.project import read_documents, stored_groups
 from topicsteer.corpora import Documents
@@ -234,8 +235,8 @@ class Worker:
             return
         labelled = int((np.diff(model.state_.supervision.indicator().indptr) > 0).sum())
         points = zip(curve.labelled, curve.micro, curve.macro, curve.micro_error, curve.macro_error, strict=True)
-        first = [Point(round(n), *scores) for n, *scores in points]
-        self.send(messages.Evaluated(Scores.of(labelled, curve.topics, first)))
+        *some, last = [Point(round(n), *scores) for n, *scores in points]
+        self.send(messages.Evaluated([*some, msgspec.structs.replace(last, documents=labelled)]))
 
     def _share(self, model: TopicModel, project: str) -> None:
         """Report shares of topics in the groups of columns, unless the next fit is waiting."""
