@@ -1,4 +1,4 @@
-"""Report and codebook in a real browser: a hostile corpus is shown as text, search and sorting work."""
+"""Report in a real browser: a hostile corpus is shown as text, search and sorting work."""
 
 import re
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ from topicsteer.analysis.evaluation import evaluate
 from topicsteer.analysis.map_layout import DocumentMap, Layout
 from topicsteer.labels.forms import supervise
 from topicsteer.report.map_page import MappedDocuments
-from topicsteer.report.page import CodedDocument, Entry, Example, ReportData, render_codebook, write
+from topicsteer.report.page import Example, ReportData, write
 from topicsteer.system.templates import revealed, visible
 
 pytestmark = browsing.MARKS
@@ -141,20 +141,6 @@ def test_a_hostile_corpus_is_text_in_the_report(browser, report, width, scheme):
         assert first[: len(HOSTILE)] == [visible(text, 60) for text in HOSTILE]
 
 
-def test_a_hostile_corpus_is_text_in_the_codebook(browser, tmp_path):
-    path = tmp_path / "codebook.html"
-    entries = [
-        Entry(text, text, [text], {"Keywords": [text, text]}, {"Typical documents": [CodedDocument(text, text, 0.5)]})
-        for text in HOSTILE
-    ]
-    path.write_text(render_codebook(f"Codebook of {HOSTILE[0]}", entries), encoding="utf-8")
-    with opened(browser, path) as page:
-        assert page.title() == f"Codebook of {HOSTILE[0]}"
-        assert page.evaluate("document.scripts.length") == 0
-        for part in ("h3", ".facts", ".id", ".text", "p[dir]", "p:has(b)"):
-            assert_text_only(page, "\n".join(page.locator(part).all_text_contents()))
-
-
 def test_search_and_sorting(browser, report):
     with opened(browser, report) as page:
         page.fill("#cards-search", "GNP.exe isolated")
@@ -233,13 +219,6 @@ def test_every_chart_has_a_table_that_a_keyboard_opens(browser, report, width):
         parts = page.locator(".share-part")
         assert [parts.nth(k).locator("details table").count() for k in range(parts.count())] == [1, 1, 2]
         assert page.locator("#shares-1-table tbody tr").count() == len(HOSTILE) ** 2
-
-
-def test_an_empty_codebook(browser, tmp_path):
-    path = tmp_path / "codebook.html"
-    path.write_text(render_codebook("Codebook of nothing", []), encoding="utf-8")
-    with opened(browser, path) as page:
-        assert page.inner_text("main") == "There are no topics yet."
 
 
 # --- the document map ---
