@@ -189,7 +189,7 @@ def screens(documents: Documents) -> None:
         page.wait_for_timeout(700)
         frames.append(page.screenshot())
         _refit(page, start=False)
-        for name in ("topics", "map", "progress"):
+        for name in ("topics", "map"):
             page.click(f'#tabs a[href="#{name}"]')
             if name == "map":
                 page.wait_for_selector("canvas", timeout=120_000)
