@@ -94,7 +94,7 @@ def report(tmp_path_factory):
         make_shares(HOSTILE, HOSTILE, HOSTILE[0], notes=HOSTILE),
         make_shares(HOSTILE, [*months, "(missing)"], HOSTILE[1], "month"),
     ]
-    data = ReportData(title, topics, examples, guidance, evaluation(HOSTILE), settings, [3.0, 1.0], shares=shares)
+    data = ReportData(title, topics, examples, guidance, evaluation(HOSTILE), settings, shares=shares)
     write(replace(data, documents=hostile_map(topics.names)), path)
     return path
 
@@ -175,7 +175,7 @@ def test_every_chart_is_saved_as_a_drawing_of_its_own(browser, report, tmp_path,
     with opened(browser, report, color_scheme=scheme, viewport={"width": 1280, "height": 900}) as page:
         buttons = page.locator(".save:visible")
         charts = page.locator("svg[role=img]:visible, svg.map:visible").count()
-        assert buttons.count() == charts > 24
+        assert buttons.count() == charts > 20
         for number in (0, 1, 2, charts - 3, charts - 2, charts - 1):
             with page.expect_download() as saved:
                 buttons.nth(number).focus()
@@ -220,7 +220,7 @@ def test_a_saved_chart_looks_like_the_page(browser, report, tmp_path):
 @pytest.mark.parametrize("width", [1280, 400])
 def test_every_chart_has_a_table_that_a_keyboard_opens(browser, report, width):
     with opened(browser, report, viewport={"width": width, "height": 900}) as page:
-        for section in ("#shares", "#evaluation", "#settings"):
+        for section in ("#shares",):
             tables = page.locator(f"{section} details:has(table)")
             assert tables.count() > 0
             for number in range(tables.count()):
@@ -231,7 +231,7 @@ def test_every_chart_has_a_table_that_a_keyboard_opens(browser, report, width):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.locator("svg[role=img]:not([aria-label])").count() == 0
         parts = page.locator(".share-part")
-        assert [parts.nth(k).locator("details table").count() for k in range(parts.count())] == [1, 1, 2]
+        assert [parts.nth(k).locator("details table").count() for k in range(parts.count())] == [1, 1, 1]
         assert page.locator("#shares-1-table tbody tr").count() == len(HOSTILE) ** 2
 
 
@@ -407,7 +407,7 @@ def test_a_map_of_100000_documents_is_small_enough(browser, tmp_path):
     topic = rng.integers(0, 26, n)
     found = DocumentMap(layout, (*topics.names, "(none)"), 20, topic, rng.random(n), rng.random(n) < 0.02)
     texts = [f"needle{i} " + "lorem ipsum dolor sit amet " * 20 for i in range(n)]
-    data = ReportData("Large", topics, {}, {}, None, {}, [])
+    data = ReportData("Large", topics, {}, {}, None, {})
     write(replace(data, documents=MappedDocuments(found, [f"d{i}" for i in range(n)], texts)), tmp_path / "r.html")
     assert (tmp_path / "r.html").stat().st_size < 15_000_000
     with opened(browser, tmp_path / "r.html") as page:

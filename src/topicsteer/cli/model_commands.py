@@ -174,20 +174,15 @@ def report(
     shares: Annotated[bool | None, Option(help=HELP["report"]["shares"])] = None,
     evaluate: Annotated[bool, Option("--evaluate", help=HELP["report"]["evaluate"])] = False,
     embeddings: Embeddings = None,
-    svg: Annotated[Path | None, Option(help=HELP["report"]["svg"])] = None,
     no_map: Annotated[bool, Option("--no-map", help=HELP["report"]["no_map"])] = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a report: topics, map, examples and shares as HTML or Excel, or the paper trail as Markdown (.md)."""
     from topicsteer.model.reports import write_report
-    from topicsteer.report import plots
 
     check_suffix(out, (".html", ".htm", ".xlsx", ".md"))
-    if out.suffix == ".md" and (by or svg):
-        raise BadParameter("--by and --svg are for .html and .xlsx")
-    if svg is not None:
-        plots.require()
-    drawn: list[Path] = []
+    if out.suffix == ".md" and by:
+        raise BadParameter("--by is for .html and .xlsx")
     with working(quiet) as progress:
         fitted = load_with_documents(model, source, reading, quiet=True)
         documents = fitted.documents_
@@ -203,10 +198,8 @@ def report(
             fitted.findings.methods(out, evaluation=found, shares=estimated, title=name)
         else:
             content: dict[str, Any] = {"title": name, "by": by or (), "evaluation": found, "progress": progress}
-            drawn = write_report(fitted, out, shares=shares, map=not no_map, svg=svg, **content)
+            write_report(fitted, out, shares=shares, map=not no_map, **content)
     notify(f"The report is in {escape(str(out))}.", quiet)
-    if svg is not None:
-        notify(f"{len(drawn)} charts are in {escape(str(svg))}.", quiet)
 
 
 @reads_texts

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import math
 import os
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -27,7 +26,6 @@ from topicsteer.report.scorecard import scorecard
 from topicsteer.report.topic_layout import lay_out
 from topicsteer.system.files import write_text
 from topicsteer.system.templates import render
-from topicsteer.system.values import NONE
 
 # Scripts and style sheets of a page with charts and a document map.
 SCRIPTS = ("document_map.js", "save_svg.js", "report.js")
@@ -325,8 +323,6 @@ class ReportData:
         None: not evaluated.
     settings : mapping of str to object
         Everything that a repetition needs.
-    history : sequence of float
-        The objective at each iteration.
     belief : str
         A sentence about documents that have none of the known topics.
     groups : sequence of int
@@ -344,7 +340,7 @@ class ReportData:
     --------
     >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
     >>> data = ReportData("Drinks", topics, {0: [Example("a", "a leaf")]}, {"topic": ["tea"], "took effect": [True]},
-    ...                   None, {"seed": 0}, [3.0, 1.0])
+    ...                   None, {"seed": 0})
     >>> len(data.topics)
     2
     """
@@ -355,7 +351,6 @@ class ReportData:
     guidance: Mapping[str, Sequence[Any]]
     evaluation: Evaluation | None
     settings: Mapping[str, Any]
-    history: Sequence[float]
     belief: str = ""
     groups: Sequence[int] = ()
     codebook: Mapping[str, Sequence[Any]] = field(default_factory=dict)
@@ -379,7 +374,7 @@ def render_report(data: ReportData) -> str:
     Examples
     --------
     >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
-    >>> text = render_report(ReportData("Drinks", topics, {}, {}, None, {}, []))
+    >>> text = render_report(ReportData("Drinks", topics, {}, {}, None, {}))
     >>> text.startswith("<!doctype html>"), "<h1>Drinks</h1>" in text, "Not evaluated" in text
     (True, True, True)
     """
@@ -402,7 +397,7 @@ def render_report(data: ReportData) -> str:
         known_share=1 - none if known else 0.0,
         open=data.topics.open,
         belief=f"{data.belief} {measured}".strip(),
-        maps=[_map(data.topics, topics, "wide", 1040, 560), _map(data.topics, topics, "narrow", 360, 430)],
+        map=_map(data.topics, topics),
         document_map=None if data.documents is None else map_page(data.documents),
         tree=tree_of(data.topics, topics),
         topics=topics,
@@ -414,7 +409,6 @@ def render_report(data: ReportData) -> str:
         evaluation=None if data.evaluation is None else scorecard(data.evaluation),
         all_topics=_all_topics(data.topics, topics),
         settings={str(name).replace("_", " "): value for name, value in data.settings.items()},
-        objective=_objective(data.history),
     )
     return page("report.html", data.title, scripts=SCRIPTS, page=content)
 
@@ -435,7 +429,7 @@ def write(data: ReportData, path: str | os.PathLike[str]) -> None:
     >>> from pathlib import Path
     >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write(ReportData("Drinks", topics, {}, {}, None, {}, []), Path(folder) / "report.html")
+    ...     write(ReportData("Drinks", topics, {}, {}, None, {}), Path(folder) / "report.html")
     ...     [file.name for file in Path(folder).iterdir()]
     ['report.html']
     """
@@ -471,57 +465,26 @@ def _topics(data: ReportData) -> list[TopicCard]:
     ]
 
 
-def _map(topics: Topics, cards: Sequence[TopicCard], size: str, width: int, height: int) -> dict[str, Any]:
-    """Lay out the topic map for a picture of this size; the style sheet shows the size that fits the window."""
-    drawn = lay_out(topics, width, height, longest=30 if size == "wide" else 20)
+def _map(topics: Topics, cards: Sequence[TopicCard]) -> dict[str, Any]:
+    """Lay out the topic map."""
+    width, height = 1040, 560
+    drawn = lay_out(topics, width, height)
     marks = []
     for k in np.argsort(-drawn.radii, kind="stable"):
         (x, y), radius = drawn.centres[k], float(drawn.radii[k])
         font = min(11, 1.9 * radius / len(str(k + 1)), 1.2 * radius)  # of the number in the circle
         mark = {"topic": cards[k], "x": float(x), "y": float(y), "radius": radius, "font": font}
         marks.append(mark | {"label": drawn.labels[k]})
-    return {"size": size, "width": width, "height": height, "marks": marks}
+    return {"width": width, "height": height, "marks": marks}
 
 
 def _all_topics(topics: Topics, cards: Sequence[TopicCard]) -> Grid:
     """Return all topics as a table to sort and to search."""
-    own = topics.table()
-    table: dict[str, list[Any]] = {
-        "number": [card.number for card in cards],
-        "topic": [card.name for card in cards],
-        **{name: own[name] for name in ("level", "parent") if name in own},
-        "kind": [card.origin for card in cards],
-        "share": [card.share for card in cards],
-        "main topic of": [card.main for card in cards],
-        "labelled": [card.labelled for card in cards],
-        "terms": own["terms"],
-    }
-    if topics.open:
-        none = {"topic": NONE, "kind": "none", "share": topics.none_share, "labelled": topics.n_outsiders}
-        for name, column in table.items():
-            column.append(none.get(name))
+    table = topics.table(none=True)
     largest = max(*table["share"], 1e-30)
-    return grid(
-        "topic-table",
-        "All topics",
-        table,
-        (*COLUMNS, Column("main topic of", "count")),
-        bars={"share": [share / largest for share in table["share"]]},
-        links={"topic": [card.key for card in cards] + [""] * topics.open},
-    )
-
-
-def _objective(history: Sequence[float]) -> dict[str, Any] | None:
-    """Return the objective as a line in a field of 600 by 80, with its table; None with fewer than two values."""
-    finite = [float(value) for value in history if math.isfinite(value)]
-    if len(finite) < 2:
-        return None
-    high = max(finite)
-    height = max(high - min(finite), 1e-30)
-    points = [(600 * i / (len(finite) - 1), 4 + 72 * (high - v) / height) for i, v in enumerate(finite)]
-    values: dict[str, list[Any]] = {"iteration": list(range(len(finite))), "objective": finite}
-    table = grid("objective-table", "Objective by iteration", values)
-    return {"points": points, "first": f"{finite[0]:,.6g}", "last": f"{finite[-1]:,.6g}", "table": table}
+    bars = {"share": [share / largest for share in table["share"]]}
+    links = {"topic": [card.key for card in cards] + [""] * topics.open}
+    return grid("topic-table", "All topics", table, COLUMNS, bars=bars, links=links)
 
 
 def main_topics(topics: Topics) -> list[int]:
