@@ -12,7 +12,6 @@ def test_like_topics_take_effect_if_each_is_nearest_to_its_own_documents():
     topics = Topics(("a", "b"), 2, np.array(list("vwxyz")), H, W, [0, 1], supervision.counts)
     few = np.array([[1.0, 0, 0, 0, 0], [0, 1, 0, 0, 0]])
     table = label_effects(topics, supervision, few)
-    assert table["likeness"][0] > 1 - table["drift"][0]
     assert table["took effect"] == [True, True]
     assert label_effects(topics, supervision, few[::-1])["took effect"] == [False, False]
 
@@ -30,7 +29,6 @@ def test_a_topic_that_drifted_did_not_take_effect():
     assert table["from labels"] == [0.0, 1.0]
     assert table["drift"][0] == 1.0
     assert table["drift"][1] < 0.01
-    assert table["nearest"][0] == "free"
     assert table["took effect"] == [False, True]
 
 

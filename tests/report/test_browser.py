@@ -325,6 +325,7 @@ def test_search_and_topics_on_the_map(browser, report):
         assert page.inner_text("#map-search + output") == "20 of 280"
         page.click("#document-map summary")
         rows = page.locator(".map-documents tbody tr")
+        rows.nth(19).wait_for()  # the table is filled once it is open
         assert rows.count() == 20
         assert set(page.locator(".map-documents td:nth-child(2)").all_text_contents()) == {"free two"}
         page.select_option("#map-topic", "")

@@ -281,7 +281,7 @@ def test_guidance_explains_its_columns():
     assert '<td><span class="yes">yes</span></td>' in page
     for name in ("from labels", "drift", "took effect"):
         assert f"<dt>{name}</dt><dd>" in page
-    assert "<dt>likeness</dt>" not in page  # only what is in the table
+    assert "<dt>followed</dt>" not in page  # only what is in the table
 
 
 def test_guidance_says_where_labels_took_no_effect():

@@ -224,7 +224,7 @@ def suggest(
         documents = read(source, reading, fitted, quiet=quiet)
         table = fitted.labels.suggest(n, documents, topic=topic, how=how)
     write(precise(table), out, quiet, readable=only("id", "topics", "why", "text"))
-    notify(nothing_suggested(fitted, topic, how), quiet or bool(len(table)))
+    notify(nothing_suggested(topic, how), quiet or bool(len(table)))
     if not quiet and fitted.state_.accepts(documents):
         with working() as progress:
             advice = fitted.attach(documents).labels.advice(lambda i, n: progress("learning curve", i - 1, n, ""))
@@ -239,16 +239,12 @@ def precise(table: "pl.DataFrame") -> "pl.DataFrame":
     return table.with_columns(pl.Series("probability", digits, dtype=pl.String))
 
 
-def nothing_suggested(fitted: "TopicModel", topic: str | None, how: str) -> str:
+def nothing_suggested(topic: str | None, how: str) -> str:
     """The reason why no document is suggested."""
-    from topicsteer.analysis.suggestions import FEW
-
     if topic is not None:
         return f"No unlabelled document is given the topic {escape(topic)}."
-    if how == "few" and fitted.state_.supervision.counts.min(initial=FEW) >= FEW:
-        return f"Every topic has at least {FEW} labels: choose another way with --how."
-    if how in ("few", "typical", "groups"):
-        return "No unlabelled document surely has one of these topics: choose another way with --how."
+    if how == "groups":
+        return "No unlabelled document surely has a free topic: choose another way with --how."
     return "There is no unlabelled document to choose from."
 
 
