@@ -90,7 +90,6 @@ def make_evaluation(names=("topic 0", "topic 1"), found=None, **changes):
         "counts": np.full(n, 30),
         "scores": found or {"topicsteer": method(0.9, 0.2, 8.0, held), "logistic regression": method(0.7, 0.3, 9.0)},
         "confusions": confused,
-        "instead": np.where(confused, 5, 0),
         "possible": np.where(confused, 30, 0),
         "folds": 3,
         "labelled": 60,

@@ -98,19 +98,18 @@ class Excerpt:
 
     Parameters
     ----------
-    before, after : int
-        Number of characters that were left out.
     pieces : tuple of (str, int)
         Text, and how strongly it is marked: 0 (not at all) to 4.
+    after : int
+        Number of characters that were left out.
     """
 
-    before: int
     pieces: tuple[tuple[str, int], ...]
     after: int
 
 
 def excerpt(text: str, spans: Iterable[Span], limit: int = 700) -> Excerpt:
-    """Mark some words of a document; a long document is cut to the part with the strongest ones.
+    """Mark some words of a document; a long document is cut to its beginning.
 
     Parameters
     ----------
@@ -127,39 +126,21 @@ def excerpt(text: str, spans: Iterable[Span], limit: int = 700) -> Excerpt:
     >>> excerpt("Rain & wind at noon", [(0, 4, 1.0), (7, 11, 0.3)]).pieces
     (('Rain', 4), (' & ', 0), ('wind', 2), (' at noon', 0))
     >>> excerpt("word " * 100, [], limit=9)
-    Excerpt(before=0, pieces=(('word word', 0),), after=491)
+    Excerpt(pieces=(('word word', 0),), after=491)
     """
     some = ((start, stop, strength, 0) for start, stop, strength in spans if strength > 0)
     marks = [mark[:3] for mark in merged(some, len(text))]
-    begin, end = _window(text, marks, limit)
-    pieces, at = [], begin
+    end = len(text)
+    if end > 1.2 * limit:  # a note on a hidden line is worse than the line
+        blank = text.rfind(" ", limit - limit // 10, limit)
+        end = blank if blank >= 0 else limit
+    pieces, at = [], 0
     for start, stop, strength in marks:
-        if start >= at and stop <= end:
+        if stop <= end:
             pieces += [(text[at:start], 0), (text[start:stop], min(max(int(strength * 4) + 1, 1), 4))]
             at = stop
     pieces.append((text[at:end], 0))
-    return Excerpt(begin, tuple(piece for piece in pieces if piece[0]), len(text) - end)
-
-
-def _window(text: str, spans: list[Span], limit: int) -> tuple[int, int]:
-    """Begin and end of the part to show: the beginning, or a part with far stronger marks."""
-    if len(text) <= 1.2 * limit:  # a note on a hidden line is worse than the line
-        return 0, len(text)
-    best = 1.5 * sum(strength for _, stop, strength in spans if stop <= limit)
-    begin, total, last = 0, 0.0, 0
-    for start, stop, strength in spans:
-        total += strength
-        while stop - spans[last][0] > 0.8 * limit and spans[last][0] < start:
-            total -= spans[last][2]
-            last += 1
-        if total > best and stop > limit:
-            best, begin = total, max(spans[last][0] - limit // 10, 0)
-    if begin:
-        blank = text.find(" ", begin, begin + limit // 10)
-        begin = blank + 1 if blank >= 0 else begin
-    end = min(begin + limit, len(text))
-    blank = text.rfind(" ", end - limit // 10, end) if end < len(text) else -1
-    return begin, blank if blank >= 0 else end
+    return Excerpt(tuple(piece for piece in pieces if piece[0]), len(text) - end)
 
 
 @dataclass(frozen=True)
