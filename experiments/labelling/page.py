@@ -52,8 +52,6 @@ One label in twenty was moved to another topic at random. The audit lists every 
 
 Labels are drawn at random. The columns are:
 
-- *agreement*: of the probabilities with those learnt from nine tenths of the labels;
-- *unmet*: estimated number of topics without a label yet;
 - *stop*: number of seeds with the advice to stop;
 - *macro AP*: on a third that is never labelled;
 - *more*: gain in macro and micro AP from half as many labels more.
@@ -62,8 +60,8 @@ This table is of the rule of 0.1.0, an agreement of .95. No run stops, and no cu
 does not stop too early, and not that it stops in time. The present rule predicts the gain from more labels. It is
 judged [on a page of its own](STOPPING.md).
 
-| corpus | labelled | agreement | unmet | stop | macro AP | more: macro | micro |
-|---|---|---|---|---|---|---|---|
+| corpus | labelled | stop | macro AP | more: macro | micro |
+|---|---|---|---|---|---|
 {stops}
 """
 
@@ -128,8 +126,8 @@ def write(folder: Path, done: dict[str, Any]) -> Path:
             mean_ = {key: float(np.mean([row[key] for row in at])) for key in at[0]}
             stop = f"{sum(row['stop'] for row in at)} of {len(at)}"
             stops.append(
-                f"| {TITLES[name]} | {100 * mean_['share']:.0f} % | {mean_['agreement']:.3f} | {mean_['unmet']:.0f} "
-                f"| {stop} | {mean_['macro']:.3f} | {mean_['macro gain']:+.3f} | {mean_['micro gain']:+.3f} |"
+                f"| {TITLES[name]} | {100 * mean_['share']:.0f} % | {stop} "
+                f"| {mean_['macro']:.3f} | {mean_['macro gain']:+.3f} | {mean_['micro gain']:+.3f} |"
             )
     page = folder / "README.md"
     page.write_text(PAGE.format(curves="\n".join(lines), flips="\n".join(flips), stops="\n".join(stops)))

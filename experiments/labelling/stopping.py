@@ -69,8 +69,7 @@ def judge(corpus: study.Corpus, labels: int, seed: int) -> dict[str, float | boo
     ]
     now, later = (precision_on(held, corpus.truth, P) for P in found)
     curve = label_curve(given, lambda left, hidden: corpus.guide(left).probabilities(corpus.X[hidden], 1), seed)
-    P = found[0][pool[labels:]]
-    advice = stopping_advice(P, P, given.counts, curve, labels)
+    advice = stopping_advice(given.counts, curve, labels)
     gain = float(np.mean([later[average] - now[average] for average in now]))
     return {"gain": gain, "expected": curve.gain, "error": curve.error, "stop": advice.stop, "macro": now["macro"]}
 

@@ -111,15 +111,13 @@ def stopping(corpus: Corpus, seed: int) -> list[dict[str, Any]]:
     rows = []
     for share in STOP:
         n = round(share * len(corpus.truth))
-        given = [corpus.supervision(order[:k]) for k in (n, n - n // 10, n + n // 2)]
-        P, before, after = (corpus.guide(g).probabilities(corpus.X, 1) for g in given)
+        given = [corpus.supervision(order[:k]) for k in (n, n + n // 2)]
+        P, after = (corpus.guide(g).probabilities(corpus.X, 1) for g in given)
         curve = label_curve(given[0], lambda left, hidden: corpus.guide(left).probabilities(corpus.X[hidden], 1), seed)
-        advice = stopping_advice(P[order[n:]], before[order[n:]], given[0].counts[given[0].counts > 0], curve, n)
+        advice = stopping_advice(given[0].counts[given[0].counts > 0], curve, n)
         now, later = precision_on(held, corpus.truth, P), precision_on(held, corpus.truth, after)
         gain = {f"{key} gain": later[key] - now[key] for key in now}
-        rows.append(
-            {"share": share, "agreement": advice.agreement, "unmet": advice.unmet, "stop": advice.stop} | now | gain
-        )
+        rows.append({"share": share, "stop": advice.stop} | now | gain)
         if curve is not None:
             rows[-1] |= {"expected": curve.gain, "error": curve.error}
     return rows

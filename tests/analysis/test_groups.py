@@ -66,16 +66,12 @@ def test_months_and_years_as_text() -> None:
     assert Groups.of(["2023", "2025"], "y", "year").names == ("2023", "2025")
 
 
-def test_missing_values_are_a_group_or_left_out() -> None:
+def test_missing_values_are_a_group() -> None:
     values = ["b", None, " ", float("nan"), "a"]
     groups = Groups.of(values, "region")
     assert groups.names == ("a", "b", MISSING)
     assert groups.counts.tolist() == [1, 1, 3]
     assert "3 documents" in groups.notes[0]
-    without = Groups.of(values, "region", missing=False)
-    assert without.names == ("a", "b")
-    assert without.codes.tolist() == [1, -1, -1, -1, 0]
-    assert "left out" in without.notes[0]
 
 
 def test_values_with_the_names_of_our_own_groups_get_quotes() -> None:
@@ -95,9 +91,6 @@ def test_crossed_columns() -> None:
     groups = column_groups(columns, ["region", "date:month"])
     assert groups.names == ("n, 2024-01", "n, 2024-02", "s, 2024-01", f"{MISSING}, 2024-02")
     assert groups.codes.tolist() == [0, 2, 1, 3]
-    left = column_groups(columns, ["region", "date:month"], missing=False)
-    assert left.codes.tolist() == [0, 2, 1, -1]
-    assert len(left.names) == 3
 
 
 def test_a_column_may_have_a_colon_in_its_name() -> None:

@@ -34,7 +34,7 @@ def test_extrapolation_of_power_laws(power):
         gain, error = extrapolate(n, again.mean(axis=0) + rng.normal(size=4) * 0.01, again, 240)
         gains.append(gain)
         errors.append(error)
-    true = 240**-power - 480**-power
+    true = 240**-power - 360**-power
     assert abs(np.mean(gains) - true) < 0.01
     assert np.mean(np.abs(np.array(gains) - true) <= 2 * np.array(errors)) >= 0.85
     assert min(gains) >= 0

@@ -6,7 +6,6 @@ from topicsteer.analysis import suggestions
 from topicsteer.analysis.suggestions import NOISE, audit, doubt_sentence
 from topicsteer.corpora import Documents, load_docstrings
 from topicsteer.labels.forms import supervise
-from topicsteer.labels.supervision import drop_tenth
 
 
 @pytest.fixture
@@ -120,11 +119,6 @@ def test_the_sentence_of_a_doubt_is_made_of_its_fields():
     assert next(doubt.why for doubt in found if doubt.given == "forbidden") == (
         "not labelled milk, which is probable (0.80)"
     )
-
-
-def test_nine_tenths_of_the_labels():
-    kept = drop_tenth(supervise(["tea"] * 20 + [None] * 5, 25))
-    assert kept.labelled.sum() == 18
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,7 @@ OPTIONS = {
         "--port",
         "--precision",
     ],
-    "out": ["--out", "-o", "--report", "--svg", "--codebook", "--work", "--project", "--disagreements"],
+    "out": ["--out", "-o", "--report", "--codebook", "--work", "--project", "--disagreements"],
     "word": [
         "--separator",
         "--encoding",

@@ -93,20 +93,14 @@ def test_ways_to_choose_documents():
         sure[0]
         == model.state_.known_memberships[model.state_.known_memberships[:, 1] >= model.state_.thresholds[1], 1].min()
     )
-    first = model.labels.suggest(2, how="typical")
-    assert [why.split(",")[0] for why in first["why"]] == ["typical of coffee", "typical of tea"]
-    best = [model.state_.known_memberships[row, k] for k, row in enumerate(first["id"])]
-    np.testing.assert_array_equal(best, model.state_.known_memberships.max(axis=0))
     assert model.labels.suggest(5, how="random")["why"].to_list() == ["random"] * 5
     grouped = model.labels.suggest(3, how="groups")
     assert all("have no topic" in why for why in grouped["why"])
     assert all(row % 11 >= 8 for row in grouped["id"])  # the chess documents
-    labelled = TopicModel(1, topics=["coffee", "tea"]).fit(TEXTS, {row: ["coffee"] for row in (4, 5, 6, 7, 15, 16)})
-    assert all("typical of tea" in why for why in labelled.labels.suggest(4, how="few")["why"])
-    with pytest.raises(ValueError, match="how is 'best': expected one of 'useful', 'typical'"):
+    with pytest.raises(ValueError, match="how is 'best': expected one of 'useful', 'groups'"):
         model.labels.suggest(how="best")
     with pytest.raises(ValueError, match="choose either"):
-        model.labels.suggest(topic="tea", how="typical")
+        model.labels.suggest(topic="tea", how="groups")
     free = model.labels.suggest(4, topic="free 1")
     assert set(free["topics"]) == {model.state_.topics.names[2]}
     assert all(row % 11 >= 8 for row in free["id"])

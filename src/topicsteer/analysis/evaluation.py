@@ -243,7 +243,7 @@ Scorer = Callable[[sp.csr_array, Supervision, Rows], tuple[Array, NDArray[np.boo
 Table = dict[str, list[Any]]
 
 # Columns of the tables of an `Evaluation` that are counts; all others are text and scores.
-COLUMNS = tuple(Column(name, "count") for name in ("labelled", "level", "documents", "of", "instead"))
+COLUMNS = tuple(Column(name, "count") for name in ("labelled", "level", "documents", "of"))
 OURS, LOGISTIC, CENTROID = "topicsteer", "logistic regression", "nearest centroid"
 
 
@@ -323,9 +323,9 @@ class Evaluation:
         Number of labelled documents per topic.
     scores : dict of str to Scores
         Scores of each method on hidden labels.
-    confusions, instead, possible : array of int (n_topics, n_topics)
+    confusions, possible : array of int (n_topics, n_topics)
         Counts of hidden documents of a topic (row). ``confusions``: topicsteer predicted another topic (column) that
-        they lack. ``instead``: it also missed their own topic. ``possible``: documents known to lack the other topic.
+        they lack. ``possible``: documents known to lack the other topic.
     folds : int
         Number of folds.
     labelled : int
@@ -355,7 +355,6 @@ class Evaluation:
     counts: Counts
     scores: dict[str, Scores]
     confusions: Counts
-    instead: Counts
     possible: Counts
     folds: int
     labelled: int
@@ -423,7 +422,6 @@ class Evaluation:
         """Return a table of the most frequent confusions: topic, wrongly predicted topic, number of documents.
 
         A document with several topics counts for each of them. ``of`` counts documents that could be confused.
-        ``instead`` counts documents whose own topic was missed too.
         """
         share = self.confusions / np.maximum(self.possible, 1)
         order = np.lexsort((-share.ravel(), -self.confusions.ravel()))[:n]
@@ -433,7 +431,6 @@ class Evaluation:
             "taken for": [self.names[b] for _, b in pairs],
             "documents": [int(self.confusions[pair]) for pair in pairs],
             "of": [int(self.possible[pair]) for pair in pairs],
-            "instead": [int(self.instead[pair]) for pair in pairs],
         }
 
     def reliability(self, method: str = OURS) -> Table:
@@ -460,10 +457,6 @@ class Evaluation:
             "verdict": self.verdict,
             "summary": self.summary(),
             "topics": self.table(),
-            "methods": {
-                name: {measure: values.tolist() for measure, values in scores.measures().items()}
-                for name, scores in self.scores.items()
-            },
             "calibration": self.calibration(),
             "reliability": self.reliability(),
             "confusion": self.confusion(),
@@ -630,10 +623,10 @@ class HiddenTruth:
             tree = metrics.hierarchical_precision_recall(self.given, predicted, self.forest.parents, known).micro
         return Scores(ranking, decisions, held, self.two_sided, tree)
 
-    def confusions(self, predicted: NDArray[np.bool_]) -> tuple[Counts, Counts, Counts]:
-        """Return the three counts of an `Evaluation`: ``confusions``, ``instead`` and ``possible``."""
-        given, wrong = self.given.astype(np.int64).T, (predicted & self.lacks).astype(np.int64)
-        return given @ wrong, (self.given & ~predicted).astype(np.int64).T @ wrong, given @ self.lacks
+    def confusions(self, predicted: NDArray[np.bool_]) -> tuple[Counts, Counts]:
+        """Return the two counts of an `Evaluation`: ``confusions`` and ``possible``."""
+        given = self.given.astype(np.int64).T
+        return given @ (predicted & self.lacks).astype(np.int64), given @ self.lacks
 
 
 def _without_nan(value: Any) -> Any:

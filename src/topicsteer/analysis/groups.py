@@ -85,7 +85,7 @@ class Groups:
         return cls("", (), np.full(n, -1, dtype=np.int64))
 
     @classmethod
-    def of(cls, values: Sequence[Any], column: str, period: str | None = None, *, missing: bool = True) -> Groups:
+    def of(cls, values: Sequence[Any], column: str, period: str | None = None) -> Groups:
         """Return groups from the values of a column.
 
         Parameters
@@ -96,8 +96,6 @@ class Groups:
             Name of the column.
         period : {"day", "week", "month", "quarter", "year"}, optional
             Read the values as dates. Default: if nearly all of them are dates, by a period that fits their range.
-        missing : bool, default=True
-            Whether documents without a value are a group of their own; otherwise they are left out.
         """
         if period is not None and period not in PERIODS:
             raise ValueError(f"{column}:{period}: expected one of {', '.join(PERIODS)} after the colon.")
@@ -106,7 +104,7 @@ class Groups:
             raise ValueError(f"the column {column!r} has no values: choose another column.")
         dates, form = _dates(values, none, column, period)
         if dates is None:
-            return cls._plain(values, none, column, missing)
+            return cls._plain(values, none, column)
         guessed, period = period is None, period or _period(dates)
         names, codes, starts = _periods(dates, period)
         notes = [] if form is None else [f"Dates of {column!r} were read as {form}."]
@@ -114,10 +112,10 @@ class Groups:
             notes.append(
                 f"Dates of {column!r} are shown by {period}; {column}:year and the like choose another period."
             )
-        return _closed(cls(column, names, codes, period, tuple(notes), starts), missing)
+        return _closed(cls(column, names, codes, period, tuple(notes), starts))
 
     @classmethod
-    def _plain(cls, values: Sequence[Any], none: NDArray[np.bool_], column: str, missing: bool) -> Groups:
+    def _plain(cls, values: Sequence[Any], none: NDArray[np.bool_], column: str) -> Groups:
         """Return groups of equal values."""
         text = [None if gone else _text(value) for value, gone in zip(values, none, strict=True)]
         names = sorted({value for value in text if value is not None}, key=_order)
@@ -128,7 +126,7 @@ class Groups:
             )
         number = {name: k for k, name in enumerate(names)} | {None: -1}
         codes = np.array([number[value] for value in text], dtype=np.int64)
-        return _closed(cls(column, tuple(names), codes), missing)
+        return _closed(cls(column, tuple(names), codes))
 
     def cross(self, other: Groups) -> Groups:
         """Groups of both columns together, such as "north, 2024-03"; combinations without a document do not exist.
@@ -154,7 +152,7 @@ class Groups:
         return Groups(f"{self.column}, {other.column}", names, every, None, (*self.notes, *other.notes))
 
 
-def column_groups(columns: Mapping[str, Sequence[Any]], by: str | Sequence[str], *, missing: bool = True) -> Groups:
+def column_groups(columns: Mapping[str, Sequence[Any]], by: str | Sequence[str]) -> Groups:
     """Return groups by one column, or by several crossed; ``date:month`` names the period of a date.
 
     Examples
@@ -173,21 +171,18 @@ def column_groups(columns: Mapping[str, Sequence[Any]], by: str | Sequence[str],
             near = near_miss(column, list(columns))
             hint = f" Did you mean {near!r}?" if near else ""
             raise ValueError(f"there is no column {column!r} to group by; the further columns are: {known}.{hint}")
-        own = Groups.of(columns[column], column, period, missing=missing)
+        own = Groups.of(columns[column], column, period)
         groups = own if groups is None else groups.cross(own)
     if groups is None:
         raise ValueError("name at least one column to group by.")
     return groups
 
 
-def _closed(groups: Groups, missing: bool) -> Groups:
-    """Return the groups with one for documents without a value, or with a note that they are left out."""
+def _closed(groups: Groups) -> Groups:
+    """Return the groups with one for documents without a value."""
     gone = int((groups.codes < 0).sum())
     if not gone:
         return groups
-    if not missing:
-        note = f"{gone:,} documents without a value of {groups.column!r} are left out."
-        return replace(groups, notes=(*groups.notes, note))
     codes = np.where(groups.codes < 0, len(groups.names), groups.codes)
     note = f"{gone:,} documents without a value of {groups.column!r} are the group {MISSING}."
     return replace(groups, names=(*groups.names, MISSING), codes=codes, notes=(*groups.notes, note))

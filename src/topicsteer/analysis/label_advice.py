@@ -15,15 +15,17 @@ from topicsteer.analysis.suggestions import FEW
 from topicsteer.analysis.table_columns import Column
 from topicsteer.analysis.topics import Topics
 from topicsteer.labels.codebook import Codebook
-from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, Supervision, assign_folds, drop_tenth, growing_subsets
+from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, Supervision, assign_folds, growing_subsets
 from topicsteer.system.types import Array
 
 # Candidate exponents c of the learning curve a - b n^-c.
 POWERS = np.linspace(0.05, 1.5, 30)
+# Gains are predicted for this many times the labels.
+MORE = 1.5
 
 
-def extrapolate(labelled: Array, scores: Array, again: Array, now: float, factor: float = 2.0) -> tuple[float, float]:
-    """Estimate the gain from twice as many labels, or another factor, if scores follow a - b n^-c.
+def extrapolate(labelled: Array, scores: Array, again: Array, now: float) -> tuple[float, float]:
+    """Estimate the gain from half as many labels more, if scores follow a - b n^-c.
 
     Four points do not determine c, so the estimates of many c are averaged, weighted by their likelihood.
 
@@ -35,8 +37,6 @@ def extrapolate(labelled: Array, scores: Array, again: Array, now: float, factor
         The curves with one group of documents left out each, for the jackknife.
     now : float
         Present number of labels.
-    factor : float, default=2
-        The gain is from ``now`` to ``factor`` times as many labels.
 
     Returns
     -------
@@ -47,8 +47,8 @@ def extrapolate(labelled: Array, scores: Array, again: Array, now: float, factor
     --------
     >>> n = np.array([10, 20, 40, 80])
     >>> gain, _ = extrapolate(n, 0.9 - n**-0.5, np.tile(0.9 - n**-0.5, (5, 1)), 80)
-    >>> round(gain, 3), round(80**-0.5 - 160**-0.5, 3)
-    (0.033, 0.033)
+    >>> round(gain, 3), round(80**-0.5 - 120**-0.5, 3)
+    (0.021, 0.021)
     """
     groups = len(again)
 
@@ -57,38 +57,35 @@ def extrapolate(labelled: Array, scores: Array, again: Array, now: float, factor
         return float(np.sqrt((groups - 1) * values.var()))
 
     # The noise of a point is the larger of its jackknife error and the misfit of the best curve.
-    misfit = math.sqrt(_fits(labelled, scores, now, factor)[1].min() / (len(scores) - 2))
+    misfit = math.sqrt(_fits(labelled, scores, now)[1].min() / (len(scores) - 2))
     noise = max(spread(again[:, -1] - again[:, -2]) / math.sqrt(2), misfit, 0.003)
-    gain, unsure = _continued(labelled, scores, now, factor, noise)
-    error = spread(np.array([_continued(labelled, points, now, factor, noise)[0] for points in again]))
-    if factor < 2:  # the noise of a point bounds the gain from doubling; a smaller step gains a part of it
-        noise *= factor - 1
-    return gain, math.hypot(error, unsure, noise)
+    gain, unsure = _continued(labelled, scores, now, noise)
+    error = spread(np.array([_continued(labelled, points, now, noise)[0] for points in again]))
+    # The noise of a point bounds the gain from doubling; a smaller step gains a part of it.
+    return gain, math.hypot(error, unsure, noise * (MORE - 1))
 
 
-def _continued(labelled: Array, scores: Array, now: float, factor: float, noise: float) -> tuple[float, float]:
+def _continued(labelled: Array, scores: Array, now: float, noise: float) -> tuple[float, float]:
     """Return the weighted mean and spread of the gain over all exponents."""
-    gains, misfits = _fits(labelled, scores, now, factor)
+    gains, misfits = _fits(labelled, scores, now)
     weights = np.exp(-(misfits - misfits.min()) / (2 * noise**2))
     mean = float(weights @ gains / weights.sum())
     return mean, math.sqrt(float(weights @ np.square(gains - mean) / weights.sum()))
 
 
-def _fits(labelled: Array, scores: Array, now: float, factor: float) -> tuple[Array, Array]:
+def _fits(labelled: Array, scores: Array, now: float) -> tuple[Array, Array]:
     """Return the gain from more labels and residual sum of squares for each exponent, with its best a and b >= 0."""
     gains, misfits = np.empty(len(POWERS)), np.empty(len(POWERS))
     for i, c in enumerate(POWERS):
         x = (labelled / labelled[-1]) ** -c
         slope = min(float(np.cov(x, scores, bias=True)[0, 1] / x.var()), 0.0)
         misfits[i] = np.square(scores - scores.mean() - slope * (x - x.mean())).sum()
-        gains[i] = -slope * ((now / labelled[-1]) ** -c - (factor * now / labelled[-1]) ** -c)
+        gains[i] = -slope * ((now / labelled[-1]) ** -c - (MORE * now / labelled[-1]) ** -c)
     return np.minimum(gains, 1 - scores[-1]), misfits
 
 
 # A gain in average precision below this is little.
 LITTLE = 0.005
-# Gains are predicted for this many times the labels.
-MORE = 1.5
 # Folds of hidden labels.
 FOLDS = 3
 # Shares of the labels at the points of the curve.
@@ -97,9 +94,7 @@ SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
 GROUPS = 10
 # Labelled documents that a curve needs.
 FEWEST = 12
-# Without a curve, labels help little once predictions from nine tenths of them agree this well with the present ones.
-STEADY = 0.95
-# More labels help little only if at most this share of the topics has no label, or few.
+# More labels help little only if at most this share of the topics has few labels.
 UNMET = 0.05
 
 Rows = NDArray[np.integer]
@@ -146,32 +141,17 @@ class StoppingAdvice:
         Whether more labels of this kind will change little.
     sentence : str
         The advice in a sentence.
-    agreement : float
-        Agreement with the predictions from nine tenths of the labels, averaged over topics; 1 = identical.
-    doubtful : float
-        Share of the unlabelled documents without a clear topic.
-    unmet : float
-        Number of topics without a label: known topics, or Chao's estimate of unseen topics if larger. The estimate
-        uses the numbers of topics with one and two labels (Chao 1984; a lower bound for labels at random).
     curve : LabelCurve or None
         The learning curve; None with too few labels.
     """
 
     stop: bool
     sentence: str
-    agreement: float
-    doubtful: float
-    unmet: float
     curve: LabelCurve | None = None
 
 
 def advise(
-    supervision: Supervision,
-    rank: Score,
-    score: Score,
-    probabilities: Array,
-    seed: int = 0,
-    progress: Callable[[int, int], object] | None = None,
+    supervision: Supervision, score: Score, seed: int = 0, progress: Callable[[int, int], object] = lambda *_: None
 ) -> StoppingAdvice:
     """Learn from parts of the labels and advise on more of them.
 
@@ -179,12 +159,8 @@ def advise(
     ----------
     supervision : Supervision
         The labels.
-    rank : callable
-        Learns from labels and returns probabilities that rank hidden documents.
     score : callable
-        Learns from labels and returns probabilities like the given ones.
-    probabilities : array (n_unlabelled, n_known)
-        Probabilities of the unlabelled documents from all labels.
+        Learns from labels and returns probabilities of hidden documents.
     seed : int, default=0
         Seed of folds and subsets.
     progress : callable, optional
@@ -192,17 +168,12 @@ def advise(
     """
     steps = itertools.count(1)
 
-    def counted(learn: Score) -> Score:
-        def answer(left: Supervision, rows: Rows) -> Array:
-            if progress is not None:
-                progress(next(steps), FOLDS * len(SHARES) + 1)
-            return learn(left, rows)
+    def counted(left: Supervision, rows: Rows) -> Array:
+        progress(next(steps), FOLDS * len(SHARES))
+        return score(left, rows)
 
-        return answer
-
-    curve = label_curve(supervision, counted(rank), seed)
-    before = counted(score)(drop_tenth(supervision, seed), np.flatnonzero(~supervision.labelled))
-    return stopping_advice(probabilities, before, supervision.counts, curve, int(supervision.labelled.sum()))
+    curve = label_curve(supervision, counted, seed)
+    return stopping_advice(supervision.counts, curve, int(supervision.labelled.sum()))
 
 
 def label_curve(supervision: Supervision, score: Score, seed: int = 0) -> LabelCurve | None:
@@ -256,7 +227,7 @@ def _curve(labelled: Array, truth: HiddenTruth, scores: Array, now: int) -> Labe
     errors = np.sqrt((len(again) - 1) * again.var(axis=0))
     gain, error = np.nan, np.nan
     if len(labelled) >= 3:
-        both = [extrapolate(labelled, points[:, j], again[:, :, j], now, MORE) for j in (0, 1)]
+        both = [extrapolate(labelled, points[:, j], again[:, :, j], now) for j in (0, 1)]
         gain, error = np.mean(both, axis=0).tolist()
     macro, micro = map(tuple, points.T.tolist())
     macro_error, micro_error = map(tuple, errors.T.tolist())
@@ -264,64 +235,35 @@ def _curve(labelled: Array, truth: HiddenTruth, scores: Array, now: int) -> Labe
     return LabelCurve(at, macro, micro, macro_error, micro_error, truth.given.shape[1], gain, error)
 
 
-def stopping_advice(
-    probabilities: Array, before: Array, counts: Rows, curve: LabelCurve | None = None, labelled: int = 0
-) -> StoppingAdvice:
-    """Advise on more labels, from their learning curve and the number of topics without labels.
-
-    Without a curve, the effect of the last tenth of the labels decides.
+def stopping_advice(counts: Rows, curve: LabelCurve | None, labelled: int) -> StoppingAdvice:
+    """Advise on more labels, from their learning curve and the number of topics with few labels.
 
     Parameters
     ----------
-    probabilities, before : array (n_unlabelled, n_known)
-        Probabilities from all labels, and from nine tenths of them.
     counts : array of int (n_known,)
         Number of labels per topic.
-    curve : LabelCurve, optional
-        The learning curve.
+    curve : LabelCurve or None
+        The learning curve; without one, the advice is to label more.
     labelled : int
         Number of labelled documents.
 
-    Returns
-    -------
-    StoppingAdvice
-
     Examples
     --------
-    >>> same = np.array([[0.9, 0.0], [0.1, 0.8]])
-    >>> stopping_advice(same, same, np.array([9, 9])).stop
-    True
-    >>> print(stopping_advice(same, same[:, ::-1], np.array([9, 9])).sentence)
-    Label more: the last tenth of the labels changed 94 % of the predictions.
+    >>> print(stopping_advice(np.array([2, 1]), None, 3).sentence)
+    Label more: the labels are too few to predict the gain from further ones.
     """
-    if not counts.any():
-        return StoppingAdvice(False, "Label more: there are no labels yet.", 0.0, 1.0, float(len(counts)))
-    both = np.minimum(probabilities, before).sum(axis=0, dtype=np.float64)
-    either = np.maximum(probabilities, before).sum(axis=0, dtype=np.float64)
-    found = either > 0
-    agreement = float((both[found] / either[found]).mean()) if found.any() else 0.0
-    doubtful = float((probabilities.max(axis=1, initial=0) < 0.5).mean()) if len(probabilities) else 0.0
-    once, twice = int((counts == 1).sum()), int((counts == 2).sum())
-    unmet = max(float((counts == 0).sum()), once * (once - 1) / (2 * (twice + 1)))
-    met = unmet <= UNMET * len(counts)
-    few = int((counts < FEW).sum())
     if curve is None or not np.isfinite(curve.gain):
-        little = agreement >= STEADY
-        reason = f"the last tenth of the labels changed {100 * (1 - agreement):.0f} % of the predictions"
-    else:
-        little = curve.gain < LITTLE and curve.gain + curve.error < 2 * LITTLE
-        reason = (
-            f"{round((MORE - 1) * labelled):,} more labelled documents would add about {curve.gain:.3f} to the "
-            f"average precision, and at most {curve.gain + 2 * curve.error:.3f}"
-        )
-    stop = little and met and few <= UNMET * len(counts)
-    further = ""
-    if not met:
-        further = f", and about {unmet:.0f} topics seem to lack labels"
-    elif little and not stop:
-        further = f", and {few} topics have fewer than {FEW} labels"
-    sentence = f"{'More labels will change little' if stop else 'Label more'}: {reason}{further}."
-    return StoppingAdvice(stop, sentence, agreement, doubtful, unmet, curve)
+        return StoppingAdvice(False, "Label more: the labels are too few to predict the gain from further ones.", curve)
+    few = int((counts < FEW).sum())
+    little = curve.gain < LITTLE and curve.gain + curve.error < 2 * LITTLE
+    stop = little and few <= UNMET * len(counts)
+    further = f", and {few} topics have fewer than {FEW} labels" if little and not stop else ""
+    sentence = (
+        f"{'More labels will change little' if stop else 'Label more'}: {round((MORE - 1) * labelled):,} more labelled "
+        f"documents would add about {curve.gain:.3f} to the average precision, and at most "
+        f"{curve.gain + 2 * curve.error:.3f}{further}."
+    )
+    return StoppingAdvice(stop, sentence, curve)
 
 
 # Columns of `label_effects`.
@@ -336,26 +278,14 @@ COLUMNS = (
         "Distance of the topic's terms from the mean of its labelled documents: 0 identical, 1 nothing in common. With "
         "few labels a large drift is normal, since other documents bring words of their own. Look at the terms.",
     ),
-    Column("nearest"),
-    Column(
-        "likeness", "number", "Similarity of its terms to the terms of the nearest other topic: 0 none, 1 identical."
-    ),
     Column(
         "took effect",
         "flag",
-        "At least half of the labelled documents contain the topic, and no other topic is closer to their mean. Other "
-        "documents did not take it over. A topic may drift far and still be the one that its labels ask for.",
+        "At least half of the labelled documents contain the topic, and no other topic is closer to their mean. "
+        "A topic may drift far and still be the one that its labels ask for.",
     ),
     Column("reason", about="The reason why the labels did not take effect."),
 )
-# A topic is taken over if it is large and its terms hardly resemble its labelled documents. Both limits were chosen on
-# 20 Newsgroups; docs/decisions.md has the figures.
-# Large: spread over labelled documents, the topic would fill more than this share of all documents.
-LARGE = 0.12
-# The similarity of its terms to its labelled documents is below this multiple of the similarity by common words alone.
-EXCESS = 2.8
-# Terms per topic that are compared with the labelled documents, and terms in a reason.
-TOP_TERMS, NAMED_TERMS = 10, 3
 
 
 def label_effects(topics: Topics, supervision: Supervision, profiles: Array) -> dict[str, list[Any]]:
@@ -375,10 +305,10 @@ def label_effects(topics: Topics, supervision: Supervision, profiles: Array) -> 
     dict of str to list
         A table with these columns. ``documents``: number of documents labelled with the topic. ``followed``: share of
         them that contain it. ``from labels``: share of the topic in documents labelled with it. ``drift``: distance of
-        its terms from the mean of these documents (0 none, 1 nothing in common). ``nearest`` and ``likeness``: nearest
-        other topic, and similarity to it. ``took effect``: at least half of the documents contain the topic, no other
-        topic is closer to their mean, and other documents did not take it over. ``reason``: why it did not take effect;
-        empty if it did. A topic of a tree counts with all topics below it, and topics above and below are not others.
+        its terms from the mean of these documents (0 none, 1 nothing in common). ``took effect``: at
+        least half of the documents contain the topic, and no other topic is closer to their mean. ``reason``: why it
+        did not take effect; empty if it did. A topic of a tree counts with all topics below it, and topics above and
+        below are not others.
     """
     known, H = topics.n_known, topics.branch_terms
     given, related = supervision.indicator().tocsc(), _related(topics)
@@ -389,12 +319,7 @@ def label_effects(topics: Topics, supervision: Supervision, profiles: Array) -> 
     norms = np.linalg.norm(profiles, axis=1)[:, None] * np.linalg.norm(H, axis=1)
     likeness = (profiles @ H.T) / np.maximum(norms, 1e-30)  # row: labelled documents of a topic; column: topic
     own, best = likeness.diagonal(), (likeness - 2 * related).max(axis=1, initial=0.0)
-    others = topics.similarity[:known] - 2 * (related | np.eye(known, len(topics), dtype=np.bool_))
-    near = others.max(axis=1, initial=0.0)
     from_labels = inside / np.maximum(W.sum(axis=0, dtype=np.float64), 1e-30)
-    elsewhere = _elsewhere(topics)
-    size = supervision.counts / np.maximum(from_labels * len(W), 1e-30)
-    taken_over = (from_labels < 0.5) & (size > LARGE) & (_excess(H[:known], profiles, elsewhere) < EXCESS)
     reasons = []
     for k in range(known):
         if not supervision.counts[k]:
@@ -404,15 +329,13 @@ def label_effects(topics: Topics, supervision: Supervision, profiles: Array) -> 
         elif own[k] <= 0 or own[k] < best[k]:
             reasons.append("another topic is more similar to its labelled documents")
         else:
-            reasons.append(_origin(topics, k, profiles[k], elsewhere[k]) if taken_over[k] else "")
+            reasons.append("")
     return {
         "topic": list(topics.names[:known]),
         "documents": supervision.counts.tolist(),
         "followed": followed.tolist(),
         "from labels": from_labels.tolist(),
         "drift": np.clip(1 - own, 0, 1).tolist(),
-        "nearest": [topics.names[k] for k in others.argmax(axis=1)] if known else [],
-        "likeness": near.tolist(),
         "took effect": [not reason for reason in reasons],
         "reason": reasons,
     }
@@ -425,41 +348,6 @@ def _related(topics: Topics) -> NDArray[np.bool_]:
         above = list(topics.forest.ancestors(k))
         found[k, above] = found[above, k] = True
     return found
-
-
-def _elsewhere(topics: Topics) -> Array:
-    """Return the mean of the fitted documents without each known topic (n_known, n_terms).
-
-    A document counts by the share of its other topics.
-    """
-    shares = topics.forest.summed(topics.proportions[:, : topics.n_known])
-    weights = np.maximum(topics.W.sum(axis=0, dtype=np.float64) - shares.T @ topics.W, 0)
-    documents = (topics.proportions.sum(axis=1) > 0).sum() - shares.sum(axis=0, dtype=np.float64)
-    return np.asarray(weights @ topics.H / np.maximum(documents, 1e-30)[:, None])
-
-
-def _excess(H: Array, profiles: Array, elsewhere: Array) -> Array:
-    """Return similarity of topics to their labelled documents, as a multiple of the similarity by common words alone.
-
-    Terms and labelled documents that share only the words of documents elsewhere have the similarity
-    cos(h, elsewhere) cos(profile, elsewhere). The length of the profile cancels, so few labels do not lower the ratio.
-    """
-
-    def dot(a: Array, b: Array) -> Array:
-        return np.asarray(np.einsum("kj,kj->k", a, b, dtype=np.float64))
-
-    common = dot(H, elsewhere) * dot(profiles, elsewhere)
-    return np.asarray(dot(H, profiles) * dot(elsewhere, elsewhere) / np.maximum(common, 1e-30))
-
-
-def _origin(topics: Topics, k: int, profile: Array, elsewhere: Array) -> str:
-    """Reason for a topic that other documents took over: its top terms that labelled documents do not favour."""
-    ranking = topics.ranking[k]
-    top = [j for j in np.argsort(-ranking, kind="stable")[:TOP_TERMS] if ranking[j] > 0]
-    foreign = [str(topics.vocabulary[j]) for j in top if profile[j] <= elsewhere[j]][:NAMED_TERMS]
-    if not foreign:
-        return "most of it is in documents unlike its labelled ones"
-    return f"its terms come from other documents: {', '.join(foreign)}"
 
 
 # Proposed keywords per topic.

@@ -286,10 +286,10 @@ def _upright(found: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
     spread, axes = np.linalg.eigh(np.cov(centred.T))
     turned = centred @ axes[:, ::-1]
     turned *= np.where((turned**3).sum(axis=0) < 0, -1, 1)  # the longer tail to the right and downwards
-    return _filling(turned).astype(np.float32), float(np.clip(np.sqrt(spread[1] / max(spread[0], 1e-12)), 1, WIDEST))
+    return filling(turned).astype(np.float32), float(np.clip(np.sqrt(spread[1] / max(spread[0], 1e-12)), 1, WIDEST))
 
 
-def _filling(places: Array) -> Array:
+def filling(places: Array) -> Array:
     """Return places in the unit square: the mean of position and rank, since a few distant ones would leave no room."""
     spread = np.ptp(places, axis=0)
     unit = (places - places.min(axis=0)) / np.maximum(spread, 1e-12)
@@ -310,7 +310,7 @@ def around_topics(memberships: Array, positions: Array, seed: int = 0) -> NDArra
     seed : int
         Seed of the scatter around each place.
     """
-    centres = np.vstack([_filling(positions), [[0.5, 0.5]]])
+    centres = np.vstack([filling(positions), [[0.5, 0.5]]])
     weight = np.square(np.clip(memberships, 0, None, dtype=np.float64)) + 1e-9
     weight /= weight.sum(axis=1, keepdims=True)
     size = np.sqrt(weight.mean(axis=0) / max(len(centres), 1)) / 4

@@ -327,7 +327,7 @@ def suggestion_of(row: int, p: Array, supervision: Supervision, strange: bool) -
 
 
 # Ways to choose; "useful" is the default.
-WAYS = ("useful", "typical", "few", "groups", "random", "prevalence")
+WAYS = ("useful", "groups", "random", "prevalence")
 # Documents for shares are drawn at random until this many labels were drawn by chance.
 FIRST_AT_RANDOM = 50
 
@@ -361,52 +361,15 @@ def least_sure(memberships: Array, threshold: float, topic: int, name: str, rows
     ]
 
 
-def typical(
-    memberships: Array,
-    counts: NDArray[np.int64],
-    names: Sequence[str],
-    rows: NDArray[np.intp],
-    *,
-    only_few: bool = False,
+def by_doubt(
+    memberships: Array, rows: NDArray[np.intp], n: int, rng: np.random.Generator, forest: Forest
 ) -> list[Suggestion]:
-    """The surest document of each topic in turn, topics with few labels first; then the second surest ones, and so on.
-
-    Parameters
-    ----------
-    memberships : array (n_documents, n_known)
-    counts : array of int (n_known,)
-        Labels of each topic.
-    names : sequence of str
-    rows : array of int
-        Documents to choose from.
-    only_few : bool
-        Leave out topics with enough labels.
-
-    Examples
-    --------
-    >>> P = np.array([[0.9, 0.1], [0.8, 0.0], [0.2, 0.7]])
-    >>> [one.row for one in typical(P, np.array([3, 0]), ["tea", "milk"], np.arange(3))]
-    [2, 0, 1]
-    """
-    topics = [int(k) for k in np.argsort(counts, kind="stable") if not only_few or counts[k] < FEW]
-    order = {k: rows[np.argsort(-memberships[rows, k], kind="stable")] for k in topics}
-    chosen: dict[int, Suggestion] = {}
-    for place in range(len(rows)):
-        for k in topics:
-            row = int(order[k][place])
-            if memberships[row, k] >= LIKELY and memberships[row].argmax() == k:
-                few = f", which has only {counts[k]} labels" if counts[k] < FEW else ""
-                chosen.setdefault(row, Suggestion(row, (k,), f"typical of {names[k]}{few}"))
-    return list(chosen.values())
-
-
-def by_doubt(memberships: Array, rows: NDArray[np.intp], n: int, rng: np.random.Generator) -> list[Suggestion]:
     """Return documents drawn with known probability, doubtful ones more often.
 
     Examples
     --------
     >>> P = np.array([[0.0], [0.5], [0.5], [1.0]])
-    >>> found = by_doubt(P, np.arange(4), 4, np.random.default_rng(0))
+    >>> found = by_doubt(P, np.arange(4), 4, np.random.default_rng(0), Forest((-1,)))
     >>> [(one.row, one.probability) for one in found]
     [(0, 1.0), (1, 1.0), (2, 1.0), (3, 1.0)]
     """
@@ -415,12 +378,7 @@ def by_doubt(memberships: Array, rows: NDArray[np.intp], n: int, rng: np.random.
     probability = doubt_probabilities(memberships[rows], n)
     drawn = rng.permutation(draw(probability, rng)) if n < len(rows) else np.arange(len(rows))
     why = "drawn by doubt with known probability"
-    return [Suggestion(int(rows[i]), _likely_topics(memberships[rows[i]]), why, float(probability[i])) for i in drawn]
-
-
-def _likely_topics(membership: Array) -> tuple[int, ...]:
-    """Return likely topics, strongest first."""
-    return tuple(int(k) for k in np.argsort(-membership, kind="stable") if membership[k] >= LIKELY)
+    return [Suggestion(int(rows[i]), _likely(memberships[rows[i]], forest), why, float(probability[i])) for i in drawn]
 
 
 def at_random(rows: NDArray[np.intp], n: int, seed: int) -> list[Suggestion]:

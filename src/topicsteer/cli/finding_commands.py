@@ -96,7 +96,6 @@ def prevalence(
     coder: CoderFiles = None,
     table: Annotated[Literal["shares", "differences", "trend"], Option(help=TEXTS["table"])] = "shares",
     precision: Annotated[float | None, Option(help=TEXTS["precision"])] = None,
-    no_missing: Annotated[bool, Option("--no-missing", help=TEXTS["no_missing"])] = False,
     memory: Annotated[str | None, Option(help=TEXTS["memory"], rich_help_panel=MACHINE_PANEL)] = None,
     work: Annotated[Path | None, Option(help=TEXTS["work"], rich_help_panel=MACHINE_PANEL)] = None,
     out: Out = None,
@@ -117,8 +116,9 @@ def prevalence(
             reading = reading.after(fitted.state_.reading)
             fitted.attach(read_corpus(source, reading, use, memory, fitted, progress=progress, quiet=quiet))
         answers = read_coders(fitted, coder or [], reading, quiet)
-        design: dict[str, Any] = {"weight": weight, "cluster": cluster, "missing": not no_missing}
-        found = fitted.findings.prevalence(by or None, coders=answers, progress=progress, **design)
+        found = fitted.findings.prevalence(
+            by or None, coders=answers, weight=weight, cluster=cluster, progress=progress
+        )
         shown = {"shares": found.table, "differences": found.differences, "trend": found.trend}[table]()
     write(pl.DataFrame(shown, infer_schema_length=None), out, quiet, readable=shares, formats=COLUMNS)
     for sentence in found.sentences:

@@ -174,20 +174,15 @@ def report(
     shares: Annotated[bool | None, Option(help=HELP["report"]["shares"])] = None,
     evaluate: Annotated[bool, Option("--evaluate", help=HELP["report"]["evaluate"])] = False,
     embeddings: Embeddings = None,
-    svg: Annotated[Path | None, Option(help=HELP["report"]["svg"])] = None,
     no_map: Annotated[bool, Option("--no-map", help=HELP["report"]["no_map"])] = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a report: topics, map, examples and shares as HTML or Excel, or the paper trail as Markdown (.md)."""
     from topicsteer.model.reports import write_report
-    from topicsteer.report import plots
 
     check_suffix(out, (".html", ".htm", ".xlsx", ".md"))
-    if out.suffix == ".md" and (by or svg):
-        raise BadParameter("--by and --svg are for .html and .xlsx")
-    if svg is not None:
-        plots.require()
-    drawn: list[Path] = []
+    if out.suffix == ".md" and by:
+        raise BadParameter("--by is for .html and .xlsx")
     with working(quiet) as progress:
         fitted = load_with_documents(model, source, reading, quiet=True)
         documents = fitted.documents_
@@ -203,10 +198,8 @@ def report(
             fitted.findings.methods(out, evaluation=found, shares=estimated, title=name)
         else:
             content: dict[str, Any] = {"title": name, "by": by or (), "evaluation": found, "progress": progress}
-            drawn = write_report(fitted, out, shares=shares, map=not no_map, svg=svg, **content)
+            write_report(fitted, out, shares=shares, map=not no_map, **content)
     notify(f"The report is in {escape(str(out))}.", quiet)
-    if svg is not None:
-        notify(f"{len(drawn)} charts are in {escape(str(svg))}.", quiet)
 
 
 @reads_texts
@@ -231,7 +224,7 @@ def suggest(
         documents = read(source, reading, fitted, quiet=quiet)
         table = fitted.labels.suggest(n, documents, topic=topic, how=how)
     write(precise(table), out, quiet, readable=only("id", "topics", "why", "text"))
-    notify(nothing_suggested(fitted, topic, how), quiet or bool(len(table)))
+    notify(nothing_suggested(topic, how), quiet or bool(len(table)))
     if not quiet and fitted.state_.accepts(documents):
         with working() as progress:
             advice = fitted.attach(documents).labels.advice(lambda i, n: progress("learning curve", i - 1, n, ""))
@@ -246,16 +239,12 @@ def precise(table: "pl.DataFrame") -> "pl.DataFrame":
     return table.with_columns(pl.Series("probability", digits, dtype=pl.String))
 
 
-def nothing_suggested(fitted: "TopicModel", topic: str | None, how: str) -> str:
+def nothing_suggested(topic: str | None, how: str) -> str:
     """The reason why no document is suggested."""
-    from topicsteer.analysis.suggestions import FEW
-
     if topic is not None:
         return f"No unlabelled document is given the topic {escape(topic)}."
-    if how == "few" and fitted.state_.supervision.counts.min(initial=FEW) >= FEW:
-        return f"Every topic has at least {FEW} labels: choose another way with --how."
-    if how in ("few", "typical", "groups"):
-        return "No unlabelled document surely has one of these topics: choose another way with --how."
+    if how == "groups":
+        return "No unlabelled document surely has a free topic: choose another way with --how."
     return "There is no unlabelled document to choose from."
 
 

@@ -351,14 +351,14 @@ def same_but_texts(a: FittedState, b: FittedState) -> bool:
 # --- columns ---
 
 
-def groups_of(by: str | Sequence[str] | Groups | None, columns: Columns, n: int, missing: bool) -> Groups | None:
+def groups_of(by: str | Sequence[str] | Groups | None, columns: Columns, n: int) -> Groups | None:
     """The groups by one or several columns, or by one value per document."""
     if by is None or isinstance(by, Groups):
         found = by
     elif not isinstance(by, str) and len(by) == n > len(columns):
-        found = Groups.of(list(by), str(getattr(by, "name", None) or "group"), missing=missing)
+        found = Groups.of(list(by), str(getattr(by, "name", None) or "group"))
     else:
-        found = column_groups(columns, by, missing=missing)
+        found = column_groups(columns, by)
     if found is not None and len(found.codes) != n:
         raise ValueError(f"there are {len(found.codes):,} groups for {n:,} documents: pass one per document.")
     return found

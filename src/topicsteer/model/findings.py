@@ -397,7 +397,6 @@ class Findings:
         coders: Mapping[str, Any] | None = None,
         text: str | None = None,
         id: str | None = None,
-        missing: bool = True,
         level: float = 0.95,
         progress: Progress | None = None,
     ) -> Prevalence:
@@ -422,8 +421,6 @@ class Findings:
             the weight of each, so that a bad coder does no harm.
         text, id : str, optional
             Column names of a table.
-        missing : bool, default=True
-            Whether documents without a value are a group of their own; otherwise they belong to no group.
         level : float, default=0.95
             Confidence level of the intervals.
         progress : callable, optional
@@ -449,7 +446,7 @@ class Findings:
             self._model.documents_.columns if self._model.documents_ is not None else {},
             len(self._model.state_.ids),
         )
-        groups = groups_of(by, columns, n, missing)
+        groups = groups_of(by, columns, n)
         weights, clusters = weights_of(weight, columns, n), clusters_of(cluster, columns, n)
         found = [] if coders is None else coders_of(self._model, coders)
         return shares(self._model.state_, self.evidence(clusters, progress).joined(found), groups, weights, level)

@@ -20,7 +20,6 @@ from topicsteer.analysis.suggestions import (
     least_sure,
     suggest,
     suggest_unknown,
-    typical,
 )
 from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents
@@ -82,9 +81,8 @@ class LabelHelp:
             Documents to choose from. Default: the unlabelled training documents.
         topic : str, optional
             A topic: the least sure documents among those given it. "free 3" is the third free topic.
-        how : {"useful", "typical", "few", "groups", "random", "prevalence"}, default="useful"
-            "useful": labels from which the model learns most. "typical": the surest documents of each topic in turn.
-            "few": the same for topics without enough labels. "groups": large groups without a topic. "random".
+        how : {"useful", "groups", "random", "prevalence"}, default="useful"
+            "useful": labels from which the model learns most. "groups": large groups without a topic. "random".
             "prevalence": for shares of topics; at random first, then by doubt with known probability.
         text, id : str, optional
             Column names of a table.
@@ -145,15 +143,13 @@ class LabelHelp:
                 float(self._model.state_.thresholds[k]) if self._model.state_.topics.known(k) else FREE_THRESHOLD
             )
             return least_sure(belongs, threshold, k, names[k], rows)[:n]
-        if how in ("typical", "few"):
-            return typical(belongs, self._model.state_.supervision.counts, names, rows, only_few=how == "few")[:n]
         if how == "groups":
             return self._in_groups(rows, old)[:n]
         if how == "random":
             return at_random(rows, n, self._model.random_state)
         if how == "prevalence":
             rng = np.random.default_rng([self._model.random_state, int(self._model.state_.supervision.labelled.sum())])
-            return by_doubt(belongs, rows, n, rng)
+            return by_doubt(belongs, rows, n, rng, self._model.state_.topics.forest)
         return suggest(
             lambda rows: self._model.predictor_.positions(X.take(rows)),
             belongs,
@@ -237,8 +233,8 @@ class LabelHelp:
             label_effects(self._model.state_.topics, self._model.state_.supervision, self._model.state_.profiles)
         )
 
-    def advice(self, progress: Callable[[int, int], object] | None = None) -> StoppingAdvice:
-        """Whether more labels help, from the learning curve of hidden labels, or else the last tenth of the labels.
+    def advice(self, progress: Callable[[int, int], object] = lambda *_: None) -> StoppingAdvice:
+        """Whether more labels help, from the learning curve of hidden labels.
 
         Parameters
         ----------
@@ -249,14 +245,10 @@ class LabelHelp:
         from topicsteer.model.cross_fit import Hidden
         from topicsteer.model.pipeline import reuse_of
 
-        unlabelled = self._model.state_.known_memberships[~self._model.state_.supervision.labelled]
-        hidden = Hidden(
-            training_corpus(self._model), self._model._settings(), reuse_of(self._model.predictor_, choice=True)
-        )
         # Hidden labels are of known topics, so groups of other documents need not be found for their curve.
-        closed = replace(hidden, settings=replace(hidden.settings, world="closed"))
-        supervision, seed = self._model.state_.supervision, self._model.random_state
-        return advise(supervision, closed.scores, hidden.scores, unlabelled, seed, progress)
+        settings = replace(self._model._settings(), world="closed")
+        hidden = Hidden(training_corpus(self._model), settings, reuse_of(self._model.predictor_, choice=True))
+        return advise(self._model.state_.supervision, hidden.scores, self._model.random_state, progress)
 
     @property
     def unsupported(self) -> list[Hashable]:

@@ -15,7 +15,7 @@ from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.label_advice import label_effects
 from topicsteer.analysis.map_layout import Layout
 from topicsteer.labels.codebook_files import topic_columns
-from topicsteer.report import page, plots, workbook
+from topicsteer.report import page, workbook
 from topicsteer.report.breakdown import Breakdown
 from topicsteer.report.map_page import MappedDocuments
 from topicsteer.report.page import Example, ReportData
@@ -144,7 +144,6 @@ def report_data(
         guidance=label_effects(state.topics, state.supervision, state.profiles),
         evaluation=evaluation,
         settings=settings | model.vectorizer_.get_params(),
-        history=estimator.objective_history_.tolist(),
         belief=model.belief,
         groups=[len(group) for group in state.free_groups],
         codebook=topic_columns(model.codebook),
@@ -160,19 +159,14 @@ def write_report(
     *,
     shares: bool | None = None,
     map: bool | Layout = True,
-    svg: Path | None = None,
     **content: Any,
-) -> list[Path]:
-    """Write a page or a workbook, by the suffix of the path, and the charts to a folder; see `TopicModel.report`.
-
-    Returns the files of the charts.
-    """
+) -> None:
+    """Write a page or a workbook, by the suffix of the path; see `TopicModel.report`."""
     excel = Path(path).suffix == ".xlsx"
     if shares is None:
         shares = excel and model.documents_ is not None
     data = report_data(model, shares=shares, map=False if excel else map, **content)
     (workbook.write if excel else page.write)(data, path)
-    return [] if svg is None else plots.write(data, svg)
 
 
 def _world(model: TopicModel) -> str:

@@ -203,9 +203,8 @@ class Chart:
 
 @dataclass(frozen=True)
 class BarChart(Chart):
-    """Bars to the right of their labels; the style sheet shows the size that fits the window."""
+    """Bars to the right of their labels."""
 
-    size: str
     bars: list[Bar]
 
 
@@ -259,10 +258,7 @@ def share_part(found: Breakdown, number: int, links: Mapping[str, TopicLink]) ->
         rows = {topic: share for topic in found.topics for share in found.shares(topic).values()}
         title = "Share of each topic"
         origins = {topic: links.get(topic, NO_LINK).origin for topic in rows}
-        bars = [
-            bar_chart(f"{key}-wide", title, NO_LINK, rows, size="wide", width=1040, left=260, origins=origins),
-            bar_chart(f"{key}-narrow", title, NO_LINK, rows, size="narrow", width=360, left=130, origins=origins),
-        ]
+        bars = [bar_chart(f"{key}-all", title, NO_LINK, rows, width=1040, left=260, origins=origins)]
     elif found.period is not None:
         lines = [
             line_chart(f"{key}-{k}", topic, links.get(topic, NO_LINK), found) for k, topic in enumerate(order[:DRAWN])
@@ -305,7 +301,6 @@ def bar_chart(
     link: TopicLink,
     rows: Mapping[str, Share],
     *,
-    size: str = "",
     width: int = 340,
     left: int = 112,
     about: str = "",
@@ -338,7 +333,7 @@ def bar_chart(
     spoken = "; ".join(bar.about for bar in bars)
     label = f"Share of {visible(title, 80)} by {visible(about, 60)}: {spoken}" if about else f"{title}: {spoken}"
     height = 2 * top + step * len(bars)
-    return BarChart(key, title, link, label, width, height, left, right, size, bars)
+    return BarChart(key, title, link, label, width, height, left, right, bars)
 
 
 def line_chart(key: str, topic: str, link: TopicLink, found: Breakdown, title: str = "") -> LineChart:

@@ -140,23 +140,16 @@ def script_json(value: object) -> str:
 
 
 def _table(found: DocumentMap) -> Grid:
-    """Return the map as a table: points, labelled points and mean membership of each likeliest topic."""
+    """Return the map as a table: points and labelled points of each likeliest topic."""
     counts = found.counts
-    sums = np.bincount(found.topic, weights=found.membership, minlength=len(found.names))
     shown = [k for k in range(len(found.names)) if counts["documents"][k] or k < len(found.names) - 1]
     table: dict[str, list[Any]] = {
         "likeliest topic": [revealed(found.names[k]) for k in shown],
         "kind": [kind(found, k) for k in shown],
         "documents": [counts["documents"][k] for k in shown],
         "labelled": [counts["labelled"][k] for k in shown],
-        "mean membership": [float(sums[k] / counts["documents"][k]) if counts["documents"][k] else None for k in shown],
     }
-    columns = (
-        Column("kind", "origin"),
-        Column("documents", "count"),
-        Column("labelled", "count"),
-        Column("mean membership", "number"),
-    )
+    columns = (Column("kind", "origin"), Column("documents", "count"), Column("labelled", "count"))
     links = [f"topic-{k + 1}" if k < len(found.names) - 1 else "" for k in shown]
     title = "Documents on the map by likeliest topic"
     return grid("document-map-table", title, table, columns, links={"likeliest topic": links})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import math
 import os
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -27,7 +26,6 @@ from topicsteer.report.scorecard import scorecard
 from topicsteer.report.topic_layout import lay_out
 from topicsteer.system.files import write_text
 from topicsteer.system.templates import render
-from topicsteer.system.values import NONE
 
 # Scripts and style sheets of a page with charts and a document map.
 SCRIPTS = ("document_map.js", "save_svg.js", "report.js")
@@ -100,19 +98,18 @@ class Excerpt:
 
     Parameters
     ----------
-    before, after : int
-        Number of characters that were left out.
     pieces : tuple of (str, int)
         Text, and how strongly it is marked: 0 (not at all) to 4.
+    after : int
+        Number of characters that were left out.
     """
 
-    before: int
     pieces: tuple[tuple[str, int], ...]
     after: int
 
 
 def excerpt(text: str, spans: Iterable[Span], limit: int = 700) -> Excerpt:
-    """Mark some words of a document; a long document is cut to the part with the strongest ones.
+    """Mark some words of a document; a long document is cut to its beginning.
 
     Parameters
     ----------
@@ -129,39 +126,21 @@ def excerpt(text: str, spans: Iterable[Span], limit: int = 700) -> Excerpt:
     >>> excerpt("Rain & wind at noon", [(0, 4, 1.0), (7, 11, 0.3)]).pieces
     (('Rain', 4), (' & ', 0), ('wind', 2), (' at noon', 0))
     >>> excerpt("word " * 100, [], limit=9)
-    Excerpt(before=0, pieces=(('word word', 0),), after=491)
+    Excerpt(pieces=(('word word', 0),), after=491)
     """
     some = ((start, stop, strength, 0) for start, stop, strength in spans if strength > 0)
     marks = [mark[:3] for mark in merged(some, len(text))]
-    begin, end = _window(text, marks, limit)
-    pieces, at = [], begin
+    end = len(text)
+    if end > 1.2 * limit:  # a note on a hidden line is worse than the line
+        blank = text.rfind(" ", limit - limit // 10, limit)
+        end = blank if blank >= 0 else limit
+    pieces, at = [], 0
     for start, stop, strength in marks:
-        if start >= at and stop <= end:
+        if stop <= end:
             pieces += [(text[at:start], 0), (text[start:stop], min(max(int(strength * 4) + 1, 1), 4))]
             at = stop
     pieces.append((text[at:end], 0))
-    return Excerpt(begin, tuple(piece for piece in pieces if piece[0]), len(text) - end)
-
-
-def _window(text: str, spans: list[Span], limit: int) -> tuple[int, int]:
-    """Begin and end of the part to show: the beginning, or a part with far stronger marks."""
-    if len(text) <= 1.2 * limit:  # a note on a hidden line is worse than the line
-        return 0, len(text)
-    best = 1.5 * sum(strength for _, stop, strength in spans if stop <= limit)
-    begin, total, last = 0, 0.0, 0
-    for start, stop, strength in spans:
-        total += strength
-        while stop - spans[last][0] > 0.8 * limit and spans[last][0] < start:
-            total -= spans[last][2]
-            last += 1
-        if total > best and stop > limit:
-            best, begin = total, max(spans[last][0] - limit // 10, 0)
-    if begin:
-        blank = text.find(" ", begin, begin + limit // 10)
-        begin = blank + 1 if blank >= 0 else begin
-    end = min(begin + limit, len(text))
-    blank = text.rfind(" ", end - limit // 10, end) if end < len(text) else -1
-    return begin, blank if blank >= 0 else end
+    return Excerpt(tuple(piece for piece in pieces if piece[0]), len(text) - end)
 
 
 @dataclass(frozen=True)
@@ -281,8 +260,6 @@ class ReportData:
         None: not evaluated.
     settings : mapping of str to object
         Everything that a repetition needs.
-    history : sequence of float
-        The objective at each iteration.
     belief : str
         A sentence about documents that have none of the known topics.
     groups : sequence of int
@@ -300,7 +277,7 @@ class ReportData:
     --------
     >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
     >>> data = ReportData("Drinks", topics, {0: [Example("a", "a leaf")]}, {"topic": ["tea"], "took effect": [True]},
-    ...                   None, {"seed": 0}, [3.0, 1.0])
+    ...                   None, {"seed": 0})
     >>> len(data.topics)
     2
     """
@@ -311,7 +288,6 @@ class ReportData:
     guidance: Mapping[str, Sequence[Any]]
     evaluation: Evaluation | None
     settings: Mapping[str, Any]
-    history: Sequence[float]
     belief: str = ""
     groups: Sequence[int] = ()
     codebook: Mapping[str, Sequence[Any]] = field(default_factory=dict)
@@ -335,7 +311,7 @@ def render_report(data: ReportData) -> str:
     Examples
     --------
     >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
-    >>> text = render_report(ReportData("Drinks", topics, {}, {}, None, {}, []))
+    >>> text = render_report(ReportData("Drinks", topics, {}, {}, None, {}))
     >>> text.startswith("<!doctype html>"), "<h1>Drinks</h1>" in text, "Not evaluated" in text
     (True, True, True)
     """
@@ -358,7 +334,7 @@ def render_report(data: ReportData) -> str:
         known_share=1 - none if known else 0.0,
         open=data.topics.open,
         belief=f"{data.belief} {measured}".strip(),
-        maps=[_map(data.topics, topics, "wide", 1040, 560), _map(data.topics, topics, "narrow", 360, 430)],
+        map=_map(data.topics, topics),
         document_map=None if data.documents is None else map_page(data.documents),
         tree=tree_of(data.topics, topics),
         topics=topics,
@@ -370,7 +346,6 @@ def render_report(data: ReportData) -> str:
         evaluation=None if data.evaluation is None else scorecard(data.evaluation),
         all_topics=_all_topics(data.topics, topics),
         settings={str(name).replace("_", " "): value for name, value in data.settings.items()},
-        objective=_objective(data.history),
     )
     return page("report.html", data.title, scripts=SCRIPTS, page=content)
 
@@ -391,7 +366,7 @@ def write(data: ReportData, path: str | os.PathLike[str]) -> None:
     >>> from pathlib import Path
     >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write(ReportData("Drinks", topics, {}, {}, None, {}, []), Path(folder) / "report.html")
+    ...     write(ReportData("Drinks", topics, {}, {}, None, {}), Path(folder) / "report.html")
     ...     [file.name for file in Path(folder).iterdir()]
     ['report.html']
     """
@@ -427,57 +402,26 @@ def _topics(data: ReportData) -> list[TopicCard]:
     ]
 
 
-def _map(topics: Topics, cards: Sequence[TopicCard], size: str, width: int, height: int) -> dict[str, Any]:
-    """Lay out the topic map for a picture of this size; the style sheet shows the size that fits the window."""
-    drawn = lay_out(topics, width, height, longest=30 if size == "wide" else 20)
+def _map(topics: Topics, cards: Sequence[TopicCard]) -> dict[str, Any]:
+    """Lay out the topic map."""
+    width, height = 1040, 560
+    drawn = lay_out(topics, width, height)
     marks = []
     for k in np.argsort(-drawn.radii, kind="stable"):
         (x, y), radius = drawn.centres[k], float(drawn.radii[k])
         font = min(11, 1.9 * radius / len(str(k + 1)), 1.2 * radius)  # of the number in the circle
         mark = {"topic": cards[k], "x": float(x), "y": float(y), "radius": radius, "font": font}
         marks.append(mark | {"label": drawn.labels[k]})
-    return {"size": size, "width": width, "height": height, "marks": marks}
+    return {"width": width, "height": height, "marks": marks}
 
 
 def _all_topics(topics: Topics, cards: Sequence[TopicCard]) -> Grid:
     """Return all topics as a table to sort and to search."""
-    own = topics.table()
-    table: dict[str, list[Any]] = {
-        "number": [card.number for card in cards],
-        "topic": [card.name for card in cards],
-        **{name: own[name] for name in ("level", "parent") if name in own},
-        "kind": [card.origin for card in cards],
-        "share": [card.share for card in cards],
-        "main topic of": [card.main for card in cards],
-        "labelled": [card.labelled for card in cards],
-        "terms": own["terms"],
-    }
-    if topics.open:
-        none = {"topic": NONE, "kind": "none", "share": topics.none_share, "labelled": topics.n_outsiders}
-        for name, column in table.items():
-            column.append(none.get(name))
+    table = topics.table(none=True)
     largest = max(*table["share"], 1e-30)
-    return grid(
-        "topic-table",
-        "All topics",
-        table,
-        (*COLUMNS, Column("main topic of", "count")),
-        bars={"share": [share / largest for share in table["share"]]},
-        links={"topic": [card.key for card in cards] + [""] * topics.open},
-    )
-
-
-def _objective(history: Sequence[float]) -> dict[str, Any] | None:
-    """Return the objective as a line in a field of 600 by 80, with its table; None with fewer than two values."""
-    finite = [float(value) for value in history if math.isfinite(value)]
-    if len(finite) < 2:
-        return None
-    high = max(finite)
-    height = max(high - min(finite), 1e-30)
-    points = [(600 * i / (len(finite) - 1), 4 + 72 * (high - v) / height) for i, v in enumerate(finite)]
-    values: dict[str, list[Any]] = {"iteration": list(range(len(finite))), "objective": finite}
-    table = grid("objective-table", "Objective by iteration", values)
-    return {"points": points, "first": f"{finite[0]:,.6g}", "last": f"{finite[-1]:,.6g}", "table": table}
+    bars = {"share": [share / largest for share in table["share"]]}
+    links = {"topic": [card.key for card in cards] + [""] * topics.open}
+    return grid("topic-table", "All topics", table, COLUMNS, bars=bars, links=links)
 
 
 def main_topics(topics: Topics) -> list[int]:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
-import re
 from collections.abc import Hashable, Mapping, Sequence
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +11,7 @@ import numpy as np
 from topicsteer.analysis.prevalence import Prevalence
 from topicsteer.analysis.topics import Topics
 from topicsteer.report.breakdown import DRAWN, Breakdown, Share
-from topicsteer.report.page import ReportData
 from topicsteer.report.topic_layout import lay_out
-from topicsteer.system.files import replacing
 from topicsteer.system.templates import visible
 
 if TYPE_CHECKING:
@@ -222,44 +216,3 @@ def _bare(axes: Axes, left: bool = True) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_visible(left)
     axes.tick_params(length=3 if left else 0, labelsize=8)
-
-
-def write(data: ReportData, folder: str | os.PathLike[str]) -> list[Path]:
-    """Write each chart of a report as an SVG file; text stays text.
-
-    Parameters
-    ----------
-    data : ReportData
-        What to draw.
-    folder : path
-        Folder for the files; it is created. Files of the same names are replaced.
-
-    Returns
-    -------
-    list of Path
-        The files.
-    """
-    require()
-    from matplotlib import rc_context
-
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    found = {"topic-map": partial(topic_map, data.topics), "terms": partial(term_bars, data.topics)}
-    for part in data.shares:
-        name = f"shares-by-{_file_name(part.column)}" if part.column else "shares"
-        while name in found:
-            name += "-2"
-        found[name] = partial(shares, part)
-    written = []
-    for name, draw in found.items():
-        path = folder / f"{name}.svg"
-        # Neither the date nor a random name: the same chart gives the same file.
-        with replacing(path) as file, rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
-            draw().savefig(file, format="svg", metadata={"Date": None})
-        written.append(path)
-    return written
-
-
-def _file_name(column: str) -> str:
-    """Letters, digits and hyphens of a column name."""
-    return re.sub(r"[^\w]+", "-", column)[:60].strip("-").lower() or "column"

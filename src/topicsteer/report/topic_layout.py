@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from topicsteer.analysis.map_layout import filling
 from topicsteer.analysis.topics import Topics
 from topicsteer.system.templates import visible
 from topicsteer.system.types import Array
@@ -60,12 +61,7 @@ def lay_out(topics: Topics, width: float, height: float, *, font: float = 12, lo
     radii = np.maximum(most * np.sqrt(share / max(share.max(), 1e-30)), least)
     low = np.array([min(0.14 * width, 6 * font), 0.0]) + most + font / 2
     high = np.array([width, height]) - low
-    spread = np.ptp(topics.positions, axis=0)
-    unit = (topics.positions - topics.positions.min(axis=0)) / np.maximum(spread, 1e-12)
-    # The mean of position and rank: a few distant topics would leave no room between the others.
-    rank = np.argsort(np.argsort(topics.positions.round(9), axis=0, kind="stable"), axis=0, kind="stable")
-    unit = (unit + rank / max(len(topics) - 1, 1)) / 2
-    unit = np.where(spread > 1e-9, unit, 0.5)
+    unit = filling(topics.positions)
     unit[:, 1] = 1 - unit[:, 1]
     centres = _push_apart(low + unit * (high - low), radii, low, high, gap=font / 3)
     return TopicMap(centres, radii, tuple(_place(topics, centres, radii, width, height, font, longest)))

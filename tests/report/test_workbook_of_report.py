@@ -1,7 +1,4 @@
-"""Charts as SVG files, and the report as a workbook with shares."""
-
-import os
-from xml.etree import ElementTree
+"""The report as a workbook with shares."""
 
 import numpy as np
 import openpyxl
@@ -9,10 +6,9 @@ import pandas as pd
 import pytest
 from problems import make_shares, make_topics
 
-from topicsteer.report import plots, workbook
+from topicsteer.report import workbook
 from topicsteer.report.page import Example, ReportData
 
-SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = ["<script>alert(1)</script>", "$x^2$ & more", "=1+1"]
 
 
@@ -30,26 +26,7 @@ def make_data():
     codebook = {"topic": HOSTILE, "description": ["", "-", "=2"], "keywords": [""] * 3, "banned": [""] * 3}
     guidance = {"topic": HOSTILE, "took effect": [True, False, True]}
     settings = {"seed": 0, "half \ud800": "pair"}
-    return ReportData("Title", topics, examples, guidance, None, settings, [3.0, 2.0], codebook=codebook, shares=shares)
-
-
-def test_every_chart_is_a_drawing_with_text(tmp_path):
-    pytest.importorskip("matplotlib", reason="charts need matplotlib")
-    written = plots.write(make_data(), tmp_path / "new" / "charts")
-    names = ["topic-map", "terms", "shares", "shares-by-a-b-region", "shares-by-a-b-region-2"]
-    assert [path.name for path in written] == [f"{name}.svg" for name in names]
-    assert sorted(os.listdir(tmp_path / "new" / "charts")) == sorted(path.name for path in written)
-    texts = {}
-    for path in written:
-        drawing = ElementTree.parse(path).getroot()
-        assert drawing.tag == f"{SVG}svg"
-        assert not list(drawing.iter(f"{SVG}script"))
-        texts[path.stem] = [" ".join("".join(text.itertext()).split()) for text in drawing.iter(f"{SVG}text")]
-    assert {"north", "south", "<script>alert(1)</script>", "$x^2$ & more"} <= set(texts["shares-by-a-b-region"])
-    assert {"2024-01", "2024-05"} <= set(texts["shares-by-a-b-region-2"])
-    assert "(missing)" not in texts["shares-by-a-b-region-2"]
-    again = plots.write(make_data(), tmp_path / "again")
-    assert [path.read_bytes() for path in again] == [path.read_bytes() for path in written]
+    return ReportData("Title", topics, examples, guidance, None, settings, codebook=codebook, shares=shares)
 
 
 def test_the_workbook_has_all_tables(tmp_path):
@@ -76,6 +53,6 @@ def test_the_workbook_has_all_tables(tmp_path):
 
 
 def test_sheets_without_rows_are_left_out():
-    data = ReportData("Title", make_topics(), {}, {}, None, {}, [])
+    data = ReportData("Title", make_topics(), {}, {}, None, {})
     assert list(workbook.sheets(data)) == ["topics"]
     assert np.isclose(workbook.sheets(data)["topics"]["share"].sum(), data.topics.share.sum())
