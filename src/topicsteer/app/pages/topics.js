@@ -1,7 +1,7 @@
 // The page Topics: known and free topics, and all actions on them.
 import { ask, button, clear, dot, empty, h, hidden, menu, name, number, percent, plural, share } from "./dom.js";
-import { act, attempt, get, post, refresh, show as note, store } from "./store.js";
-import { cutFree, describe, freeCard, outside } from "./free.js";
+import { act, attempt, get, refresh, show as note, store } from "./store.js";
+import { describe, freeCard, outside } from "./free.js";
 import { crumbs, groupsOf, putUnder, splitKnown, underField, withParent } from "./topic_tree.js";
 import { childrenOf, options as topicOptions } from "./tree.js";
 
@@ -129,8 +129,6 @@ const split = (t) =>
     });
     if (made) await refresh();
   });
-
-const fitFromScratch = () => attempt(() => post("/api/fit", { scratch: true }));
 
 // Move a topic among its siblings; the topics below it follow.
 const move = (t, step) =>
@@ -295,18 +293,11 @@ function card(t, _, all) {
 
 function lastFit(model) {
   const labelled = plural(model.labelled, "labelled document");
-  const warm = model.warm ? " and the vocabulary of an earlier fit" : "";
-  const changes = model.changes.map((line) => h("li", null, line));
   return h(
     "p",
     { class: "lead" },
     h("span", { class: "belief" }, model.belief),
-    ` Fitted with ${labelled}${warm}, in ${model.seconds.toFixed(1)} s. `,
-    button("Fit from scratch", fitFromScratch, {
-      class: "link",
-      title: "Computes vocabulary and latent semantics again. The result is the same as that of an ordinary fit.",
-    }),
-    changes.length ? h("details", { class: "inline" }, h("summary", null, "Changes"), h("ul", null, changes)) : null,
+    ` Fitted with ${labelled}, in ${model.seconds.toFixed(1)} s.`,
   );
 }
 
@@ -347,12 +338,7 @@ function draw() {
       "free-title",
       "Free",
       free,
-      h(
-        "p",
-        { class: "lead" },
-        "Topics without a name. Make one known and confirm some of its documents. ",
-        free.some((f) => f.groups) ? button("More or fewer", cutFree, { class: "link" }) : null,
-      ),
+      h("p", { class: "lead" }, "Topics without a name. Make one known and confirm some of its documents."),
       free.length
         ? h(
             "ul",

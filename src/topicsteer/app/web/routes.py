@@ -185,13 +185,10 @@ def model_summary(fitted: CurrentModel, blind: bool = False) -> ModelSummary:
     """Return the part of a model's description that pages show; in blind mode nothing about its topics."""
     record = fitted.record
     return ModelSummary(
-        changes=[] if blind else record.changes,
         notes=[] if blind else record.notes,
         seconds=record.seconds,
         labelled=record.labelled,
-        warm=record.warm,
         belief="" if blind else fitted.model.belief.replace(DECLARE_OPEN, "declare it in the settings (page Export)"),
-        edited=record.edited,
     )
 
 
@@ -268,23 +265,14 @@ def act(workbench: Workbench, message: Action) -> messages.Done:
 
 
 def edit_free(workbench: Workbench, message: messages.FreeEdit) -> messages.FreeEdited:
-    """Edit free topics."""
+    """Make topics of free topics and of groups."""
     match message:
-        case messages.AdoptFree():
-            about = {"name": message.name, "description": message.description}
-            return messages.FreeEdited(workbench.adopt(message.person, message.key, **about))
-        case messages.AdoptGroup():
-            about = {"name": message.name, "description": message.description}
-            return messages.FreeEdited(workbench.adopt_group(message.person, message.number, **about))
-        case messages.MergeFree():
-            workbench.merge_free(message.key, message.into)
-            return messages.FreeEdited(message.into if isinstance(message.into, int) else None)
-        case messages.SplitFree():
-            workbench.split_free(message.key)
-        case messages.SplitKnown():
-            workbench.split_known(message.key, message.parts)
-        case messages.CutFree():
-            workbench.cut_free(message.person, message.number)
+        case messages.Adopt(key=key, name=name, description=description):
+            return messages.FreeEdited(workbench.adopt(message.person, key, name=name, description=description))
+        case messages.MergeFree(key=key, into=into):
+            return messages.FreeEdited(workbench.merge_free(key, into))
+        case messages.Split(key=key, parts=parts):
+            workbench.split(key, parts)
     return messages.FreeEdited()
 
 
@@ -349,7 +337,7 @@ ROUTES = [
     Route("/api/act", command(Action, act), methods=["POST"]),
     Route(
         "/api/fit",
-        command(messages.StartFit, lambda bench, m: messages.FitStarted(bench.fit(scratch=m.scratch))),
+        command(Message, lambda bench, m: messages.FitStarted(bench.fit())),
         methods=["POST"],
     ),
     Route("/api/free", command(messages.FreeEdit, edit_free), methods=["POST"]),

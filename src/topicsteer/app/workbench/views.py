@@ -376,7 +376,6 @@ class Views:
                 self._name(fitted, k),
                 self._summary(fitted, k),
                 int(fitted.members(key).sum()),
-                fitted.in_groups[k - fitted.n_known],
             )
             for k in range(fitted.n_known, len(fitted.result))
         ]
