@@ -1,5 +1,5 @@
 // The page Topics: known and free topics, and all actions on them.
-import { ask, button, clear, dot, empty, h, hidden, menu, name, number, percent, plural, share } from "./dom.js";
+import { ask, button, clear, dot, empty, h, hidden, menu, name, number, plural, share } from "./dom.js";
 import { act, attempt, get, refresh, show as note, store } from "./store.js";
 import { describe, freeCard, outside } from "./free.js";
 import { crumbs, groupsOf, putUnder, splitKnown, underField, withParent } from "./topic_tree.js";
@@ -174,12 +174,6 @@ function terms(fit, t) {
   return h("ul", { class: "terms", "aria-label": "Terms" }, items);
 }
 
-function nearest(fit) {
-  if (!fit?.nearest.length) return null;
-  const names = fit.nearest.map((other, k) => [k ? ", " : "", name(other.name), ` ${percent(other.similarity)}`]);
-  return h("p", { class: "soft small" }, "Most similar: ", names);
-}
-
 function effect(t) {
   if (store.state.settings.blind) return null;
   if (!t.effect) return h("p", { class: "soft small" }, "Not part of a fit yet.");
@@ -270,7 +264,6 @@ function card(t, _, all) {
     wordLists(t),
     effect(t),
     older(t),
-    nearest(t.fit),
     groupsOf(t),
     h(
       "div",
@@ -343,7 +336,7 @@ function draw() {
         ? h(
             "ul",
             { class: "cards" },
-            free.map((f) => freeCard(f, [terms(f.fit, null), nearest(f.fit)])),
+            free.map((f) => freeCard(f, terms(f.fit, null))),
           )
         : settings.blind
           ? hidden()

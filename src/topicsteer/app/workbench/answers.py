@@ -134,19 +134,11 @@ class NextDocument(Reply, frozen=True):
     document: DocumentView | None = None
 
 
-class Neighbour(Reply, frozen=True):
-    """A similar topic."""
-
-    name: str
-    similarity: float
-
-
 class TopicSummary(Reply, frozen=True):
-    """A topic in the last fit: terms, share of the documents that have it, and similar topics."""
+    """A topic in the last fit: terms, and the share of the documents that have it."""
 
     terms: list[Term]
     share: float
-    nearest: list[Neighbour]
 
 
 class LabelEffect(Reply, frozen=True):

@@ -48,7 +48,6 @@ class CurrentModel:
         self.record = record
         self.keys = record.keys
         self.result = model.state_.topics
-        self.forest = model.codebook.forest
         self.n_known = self.result.n_known
         self.n_free = len(self.result) - self.n_known
         self.column = dict(zip(self.keys, range(self.n_known), strict=True))
