@@ -501,8 +501,7 @@ def test_a_free_topic_is_made_known_by_confirming_its_documents(browser, tmp_pat
             wait(page, "(row) => document.querySelector('.sheet .doc-id')?.textContent !== row", arg=rows[-1])
         page.wait_for_selector("#fitting", state="hidden")
         goto(page, "topics")
-        wait(page, "document.querySelectorAll('.card.free').length === 2")
-        page.get_by_role("button", name="Fit from scratch").click()
+        page.click("#fit")
         page.wait_for_selector(".lead:has-text('Fitted with 33 labelled documents, in')")
     session = LabelSession(Project.open(path))
     states = [session.labels_of(int(row.removeprefix("d")))["me"][4] for row in rows]

@@ -54,7 +54,7 @@ BODIES += [
     b'{"who": "ann", "action": "settings", "free_topics": 1e18}',
     b'{"who": "ann", "kind": "labels", "name": "../../x"}',
     b'{"who": "ann", "kind": "labels", "name": "\\ud800"}',
-    b'{"who": "ann", "kind": "cut", "number": 99999999999999999999999}',
+    b'{"who": "ann", "edit": "split", "key": 99999999999999999999999}',
     b"id,label\nd1,tea\nd2,\xff\n",
     b"\x1f\x8b\x08\x00broken",
     b"PAR1 nothing PAR1",

@@ -37,21 +37,12 @@ def until(what, seconds=120):
         time.sleep(0.02)
 
 
-def fit(workbench, **options):
+def fit(workbench):
     """Fit, and wait until nothing is left to do."""
     before = workbench.views.fitted
-    assert workbench.fit(**options)
+    assert workbench.fit()
     until(lambda: workbench.status.error or (workbench.views.fitted is not before and workbench.status.state == "idle"))
     assert workbench.status.error == ""
-
-
-def edited(workbench, edit):
-    """Wait for an edit of the free topics."""
-    before = workbench.views.fitted
-    result = edit()
-    until(lambda: workbench.status.error or (workbench.views.fitted is not before and workbench.status.state == "idle"))
-    assert workbench.status.error == ""
-    return result
 
 
 @pytest.fixture(scope="module")
@@ -157,21 +148,16 @@ def test_suggestions_contain_documents_of_free_topics(shown):
 def test_a_free_topic_becomes_known_and_no_document_is_labelled(workbench):
     planted, before = 4, workbench.session.labelled.copy()
     free = free_of(workbench, planted)
-    key = edited(workbench, lambda: workbench.adopt("ann", free, name="robotics"))
+    key = workbench.adopt("ann", free, name="robotics")
     np.testing.assert_array_equal(workbench.session.labelled, before)
     assert workbench.session.counts[key] == 0
-    topic = next(topic for topic in workbench.views.topics().known if topic.key == key)
-    assert topic.effect.documents == pytest.approx(SIZE, abs=6)  # not nearly all documents
-    assert topic.fit.share == pytest.approx(1 / ALL, abs=0.04)
-    assert workbench.views.topics().none.share == pytest.approx(2 / ALL, abs=0.08)
-    assert len(workbench.views.topics().free) == 2
+    assert key not in workbench.views.fitted.column  # before the next fit
     proposed = []
     for _ in range(10):
         found = workbench.queue.next("ann", "topic", key=key, seen=proposed)
         assert found.why == "Proposed for “robotics”, from a free topic."
         proposed.append(found.row)
     assert (TOPIC[proposed] == planted).all()
-    assert "One of the strongest" in workbench.queue.next("ann", "topic", key=key, seen=proposed).why
     workbench.act("ann", Label(documents=proposed, key=key, state="permitted"))
     fit(workbench)
     column = workbench.views.fitted.has[:, workbench.views.fitted.column[key]]
@@ -180,7 +166,7 @@ def test_a_free_topic_becomes_known_and_no_document_is_labelled(workbench):
 
 
 def test_proposals_survive_a_fit_without_labels_and_a_restart(workbench):
-    key = edited(workbench, lambda: workbench.adopt("ann", free_of(workbench, 3), name="late"))
+    key = workbench.adopt("ann", free_of(workbench, 3), name="late")
     first = workbench.queue.next("ann", "topic", key=key)
     fit(workbench)
     path = workbench.project.path
@@ -192,42 +178,19 @@ def test_proposals_survive_a_fit_without_labels_and_a_restart(workbench):
     restarted.close()
 
 
-def test_a_free_topic_is_merged_into_a_known_one(workbench):
-    free, before = free_of(workbench, 5), workbench.views.fitted.has[:, 0]
-    edited(workbench, lambda: workbench.merge_free(free, 1))
-    has = workbench.views.fitted.has[:, 0]
-    assert has[before].all()
-    assert has[TOPIC == 5].mean() > 0.75
-    assert not has[(TOPIC != 0) & (TOPIC != 5)].any()
+def test_documents_of_a_free_topic_are_proposed_for_a_known_one(workbench):
+    assert workbench.merge_free(free_of(workbench, 5), 1) == 1
     assert workbench.session.counts[1] == 10  # as before
     assert TOPIC[workbench.queue.next("ann", "topic", key=1).row] == 5
-
-
-def test_free_topics_are_joined_split_and_counted_without_a_fit(workbench):
-    known = workbench.views.fitted.memberships.copy()
-    edited(workbench, lambda: workbench.merge_free("free-0", "free-1"))
-    assert workbench.views.fitted.n_free == 2
-    joined = max(workbench.views.topics().free, key=lambda topic: topic.documents)
-    assert joined.documents == pytest.approx(2 * SIZE, abs=8)
-    edited(workbench, lambda: workbench.split_free(joined.key))
-    assert workbench.views.fitted.n_free == 3
-    edited(workbench, lambda: workbench.cut_free("ann", 2))
-    assert workbench.views.fitted.n_free == 2
-    assert workbench.session.settings.free_topics == 2
-    np.testing.assert_allclose(workbench.views.fitted.memberships, known, atol=1e-6)
-    assert workbench.views.fitted.record.edited
-    assert workbench.views.fitted.record.curve == []  # the learning curve has one point per fit
-    with pytest.raises(Invalid, match="another topic"):
-        workbench.merge_free("free-0", "free-0")
     with pytest.raises(NotFound, match="no longer exists"):
-        workbench.split_free("free-7")
+        workbench.merge_free("free-7", 1)
 
 
-def test_during_a_fit_a_free_topic_is_adopted_but_not_edited(workbench):
+def test_during_a_fit_a_free_topic_is_adopted_and_no_topic_is_split(workbench):
     free = free_of(workbench, 4)
     assert workbench.fit()
     with pytest.raises(Conflict, match="A fit is running"):
-        workbench.split_free(next(t.key for t in workbench.views.topics().free if t.groups > 1))
+        workbench.split(1, 2)
     key = workbench.adopt("ann", free, name="meanwhile")
     until(lambda: workbench.status.state == "idle")
     assert TOPIC[workbench.queue.next("ann", "topic", key=key).row] == 4
@@ -241,7 +204,7 @@ def test_the_world_is_a_setting_of_the_project(workbench):
     assert workbench.views.topics().none is None
     assert workbench.views.fitted.model.belief == "Every document has one of your 3 topics, as declared."
     assert not workbench.views.fitted.unknown
-    key = workbench.adopt("ann", "free-0", name="without groups")  # no groups: proposals only
+    key = workbench.adopt("ann", "free-0", name="without groups")
     assert not workbench.fitter.busy
     assert workbench.queue.next("ann", "topic", key=key).row is not None
     path = workbench.project.path
@@ -249,17 +212,6 @@ def test_the_world_is_a_setting_of_the_project(workbench):
     project = Project.open(path)
     assert LabelSession(project).settings.world == "closed"
     project.close()
-
-
-def test_a_fit_from_scratch_gives_the_same_topics(workbench):
-    fit(workbench)
-    refit = workbench.views.fitted
-    assert refit.record.warm
-    fit(workbench, scratch=True)
-    scratch = workbench.views.fitted
-    assert not scratch.record.warm
-    np.testing.assert_array_equal(scratch.model.state_.memberships, refit.model.state_.memberships)
-    np.testing.assert_array_equal(scratch.result.H, refit.result.H)
 
 
 def test_marked_documents_are_shown_as_none_of_these(workbench):

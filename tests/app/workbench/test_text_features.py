@@ -43,17 +43,9 @@ def test_a_project_with_vectors(tmp_path):
         assert fitted.model.state_.encoder["source"] == str(vector_file(path))
         assert "".join(piece.text for piece in bench.views.document(3, "ann").pieces) == TEXTS[3]
         check_blind_mode(bench)
-        fresh = Worker(io.StringIO())  # as after a restart: an edit needs the vectors again
-        cut = messages.EditOrder(
-            sent[0].project,
-            str(tmp_path / "edited"),
-            str(fitted.folder),
-            [1, 2],
-            messages.CutFree(1),
-            sent[0].embeddings,
-        )
-        fresh.edit(cut)
-        assert '"failed"' not in fresh.out.getvalue(), fresh.out.getvalue()
+        fresh = Worker(io.StringIO())  # as after a restart: a split needs the vectors again
+        fresh.split(messages.SplitOrder(sent[0].project, str(fitted.folder), 0, 2, sent[0].embeddings))
+        assert "too few documents for 2 groups" in fresh.out.getvalue()  # the model was read
     finally:
         bench.close()
     np.save(vector_file(path), np.zeros((3, 2)))

@@ -281,14 +281,14 @@ def test_split_finds_topics_that_can_be_named(tmp_path):
     session = workbench.session
     session.change_settings(refit_after=0, free_topics=0, world="closed")
     with pytest.raises(Conflict, match="There is no fitted model yet"):
-        workbench.split_known(1, 2)
+        workbench.split(1, 2)
     workbench.fit()
     assert settled(workbench).error == ""
     before = workbench.views.fitted
     key = next(topic.key for topic in session.live if topic.name == "sport")
     with pytest.raises(Invalid, match="2 to 50 parts"):
-        workbench.split_known(key, 1)
-    workbench.split_known(key, 2)
+        workbench.split(key, 1)
+    workbench.split(key, 2)
     assert settled(workbench).error == ""
     assert workbench.views.fitted is before  # nothing is stored
     split = workbench.views.topics().split
@@ -297,14 +297,14 @@ def test_split_finds_topics_that_can_be_named(tmp_path):
     first = split.groups[0]
     surest = workbench.views.split.groups[first.number].rows
     assert len({truth[row] for row in surest} & {"football", "tennis"}) == 1
-    made = workbench.adopt_group("ann", first.number, name="found")
+    made = workbench.adopt("ann", first.number, name="found")
     assert session.tree.parents[made] == key
     known = {topic.key: topic for topic in workbench.views.topics().known}
     assert (known[made].parent, known[made].level, known[made].labels) == (key, 2, 0)
     assert workbench.views.fitted.record.proposed[made] == surest
     assert first.number not in [group.number for group in workbench.views.topics().split.groups]
     with pytest.raises(NotFound, match="This group no longer exists"):
-        workbench.adopt_group("ann", first.number, name="again")
+        workbench.adopt("ann", first.number, name="again")
     apply(session, "ann", Label(documents=surest[:3], key=made, state="permitted"))
     workbench.fit()
     assert settled(workbench).error == ""

@@ -69,8 +69,6 @@ def test_a_fit_is_saved_and_reported_in_order(fitted):
     assert list(dict.fromkeys(stages))[-2:] == ["advise", "check"]
     finished = next(report for report in found if isinstance(report, messages.Finished))
     assert finished.folder == str(folder)
-    assert not finished.warm
-    assert finished.objective == sorted(finished.objective, reverse=True)
     saved = TopicModel.load(folder)
     assert saved.codebook.keys == (7, 3)
     np.testing.assert_array_equal(saved.state_.known_memberships, worker.model.state_.known_memberships)
@@ -96,11 +94,13 @@ def test_hidden_labels_are_found_again(fitted):
     assert 0.8 < scores.macro <= 1
 
 
-def test_the_next_fit_continues_the_last(fitted, project, tmp_path):
+def test_the_next_fit_continues_the_last(fitted, project, tmp_path, monkeypatch):
     worker, _, _ = fitted
+    before, after, fit = worker.model, [], TopicModel.fit
+    monkeypatch.setattr(TopicModel, "fit", lambda *args, **more: after.append(more["after"]) or fit(*args, **more))
     worker.fit(order(project, tmp_path))
-    finished = next(report for report in reports(worker) if isinstance(report, messages.Finished))
-    assert finished.warm
+    assert "Finished" in kinds(reports(worker))
+    assert after == [before]
 
 
 def test_a_new_process_continues_a_saved_model(fitted, project, tmp_path):
@@ -108,8 +108,6 @@ def test_a_new_process_continues_a_saved_model(fitted, project, tmp_path):
     worker = Worker(io.StringIO())
     swapped = Codebook((Topic(3, "coffee"), Topic(7, "tea"))).to_json()
     worker.fit(order(project, tmp_path, topics=swapped, previous=str(folder)))
-    finished = next(report for report in reports(worker) if isinstance(report, messages.Finished))
-    assert finished.warm
     tea = worker.model.state_.known_memberships[30, worker.model.codebook.keys.index(7)]
     assert tea > 0.5
 
@@ -193,16 +191,16 @@ def test_orders_are_read_until_the_input_ends(project, tmp_path):
     assert worker.orders.get() is None
 
 
-def test_a_worker_fits_or_edits_on_each_order_and_ends_with_its_input(monkeypatch, project, tmp_path):
-    worker, fits, edits = Worker(io.StringIO()), [], []
+def test_a_worker_fits_or_splits_on_each_order_and_ends_with_its_input(monkeypatch, project, tmp_path):
+    worker, fits, splits = Worker(io.StringIO()), [], []
     monkeypatch.setattr(worker, "fit", fits.append)
-    monkeypatch.setattr(worker, "edit", edits.append)
+    monkeypatch.setattr(worker, "split", splits.append)
     first = order(project, tmp_path)
-    second = messages.EditOrder(str(project), str(tmp_path), str(tmp_path), [7, 3], messages.CutFree(2))
+    second = messages.SplitOrder(str(project), str(tmp_path), 0, 2)
     for one in (first, second, None):
         worker.orders.put(one)
     worker.run()
-    assert (fits, edits) == ([first], [second])
+    assert (fits, splits) == ([first], [second])
     assert kinds(reports(worker)) == ["Ready"]
 
 

@@ -35,7 +35,7 @@ const STAGES = {
   fit: "Fitting the topics",
   guide: "Learning from the labels",
   load: "Loading the result",
-  edit: "Editing the free topics",
+  split: "Finding groups of documents",
   advise: "Choosing documents to label",
   check: "Checking with hidden labels",
   shares: "Estimating shares of topics by group",
@@ -118,12 +118,10 @@ function details(title, lines) {
 
 async function noteFit() {
   await refresh();
-  const { seconds, changes, notes, belief, edited } = store.state.model;
+  const { seconds, notes, belief } = store.state.model;
   if (store.state.settings.blind) return note("Fitted. Predictions are hidden in blind mode.", "news");
-  const [first, ...rest] = changes;
-  const fitted = edited ? null : h("b", null, `Fitted in ${seconds.toFixed(1)} s. `);
-  const text = h("p", null, fitted, first || "", h("br"), belief);
-  note(text, "news", details("Changes", rest), details("Warnings", notes));
+  const text = h("p", null, h("b", null, `Fitted in ${seconds.toFixed(1)} s. `), belief);
+  note(text, "news", details("Warnings", notes));
 }
 
 function refreshSoon() {

@@ -1,7 +1,7 @@
-// Free topics on the page Topics: make known, merge, split, more or fewer; and documents with none of the topics.
+// Free topics on the page Topics: make known, merge; and documents with none of the topics.
 import { ask, button, h, menu, name, plural, share } from "./dom.js";
 import { options as topicOptions } from "./tree.js";
-import { attempt, NONE_OF_THESE, OUTSIDE, post, refresh, show as note, store } from "./store.js";
+import { NONE_OF_THESE, OUTSIDE, post, refresh, store } from "./store.js";
 
 export const describe = { name: "description", label: "Which documents belong to it (optional)", kind: "long" };
 
@@ -22,33 +22,13 @@ const adopt = (free) =>
     act: (values) => editFree({ edit: "adopt", key: free.key, ...values }),
   });
 
-function mergeFree(free) {
-  const { free: all } = store.state.topics;
-  const rest = free.groups ? all.filter((other) => other.groups && other.key !== free.key) : [];
-  const options = [...topicOptions(), ...rest.map((other) => [other.key, `free: ${other.name}`])];
-  return ask({
-    title: `Merge ${free.name} into another topic`,
-    text:
-      "For a known topic, its surest documents are then proposed one by one. " +
-      "Two free topics stay merged until the next fit.",
-    fields: [{ name: "into", label: "Into", options }],
-    submit: "Merge",
-    act: ({ into }) => editFree({ edit: "merge", key: free.key, into: /^\d+$/.test(into) ? Number(into) : into }),
-  });
-}
-
-const splitFree = (free) =>
-  attempt(async () => {
-    await editFree({ edit: "split", key: free.key });
-    note("The free topic is being split. The next fit may join its parts again.");
-  });
-
-export const cutFree = () =>
+const mergeFree = (free) =>
   ask({
-    title: "Number of free topics",
-    text: "At most this number is shown. The groups of documents behind them stay the same.",
-    fields: [{ name: "number", label: "Free topics", kind: "number", min: 0, value: store.state.settings.free_topics }],
-    act: ({ number: wanted }) => editFree({ edit: "cut", number: Number(wanted) }),
+    title: `Merge ${free.name} into a known topic`,
+    text: "Its surest documents are then proposed one by one. None is labelled before you confirm it.",
+    fields: [{ name: "into", label: "Into", options: topicOptions() }],
+    submit: "Merge",
+    act: ({ into }) => editFree({ edit: "merge", key: free.key, into: Number(into) }),
   });
 
 export function freeCard(free, body) {
@@ -65,8 +45,7 @@ export function freeCard(free, body) {
       h("a", { href: `#documents/${free.key}`, class: "button quiet small" }, "Documents"),
       menu(`More for ${free.name}`, [
         ["Label its documents", () => (location.hash = `label/${free.key}`)],
-        ["Merge into …", () => mergeFree(free)],
-        free.groups > 1 ? ["Split", () => splitFree(free)] : null,
+        store.state.topics.known.length ? ["Merge into …", () => mergeFree(free)] : null,
       ]),
     ),
   );

@@ -39,7 +39,7 @@ export const splitKnown = (t) =>
     fields: [{ name: "parts", label: "Number of groups, at most", kind: "number", min: 2, value: 3 }],
     submit: "Split",
     act: async ({ parts }) => {
-      await post("/api/free", { edit: "split known", key: t.key, parts: Number(parts) });
+      await post("/api/free", { edit: "split", key: t.key, parts: Number(parts) });
       await refresh();
       note(`${t.name} is being split.`);
     },
@@ -55,7 +55,7 @@ const adoptGroup = (group) =>
     ],
     submit: "Create topic",
     act: async (values) => {
-      const { key } = await post("/api/free", { edit: "adopt group", number: group.number, ...values });
+      const { key } = await post("/api/free", { edit: "adopt", key: group.number, ...values });
       await refresh();
       location.hash = `label/topic-${key}`;
     },

@@ -1,7 +1,7 @@
 // The page Topics: known and free topics, and all actions on them.
-import { ask, button, clear, dot, empty, h, hidden, menu, name, number, percent, plural, share } from "./dom.js";
-import { act, attempt, get, post, refresh, show as note, store } from "./store.js";
-import { cutFree, describe, freeCard, outside } from "./free.js";
+import { ask, button, clear, dot, empty, h, hidden, menu, name, number, plural, share } from "./dom.js";
+import { act, attempt, get, refresh, show as note, store } from "./store.js";
+import { describe, freeCard, outside } from "./free.js";
 import { crumbs, groupsOf, putUnder, splitKnown, underField, withParent } from "./topic_tree.js";
 import { childrenOf, options as topicOptions } from "./tree.js";
 
@@ -130,8 +130,6 @@ const split = (t) =>
     if (made) await refresh();
   });
 
-const fitFromScratch = () => attempt(() => post("/api/fit", { scratch: true }));
-
 // Move a topic among its siblings; the topics below it follow.
 const move = (t, step) =>
   attempt(async () => {
@@ -174,12 +172,6 @@ function terms(fit, t) {
     return h("li", { class: kind }, label, t ? termTools(t, term) : null);
   });
   return h("ul", { class: "terms", "aria-label": "Terms" }, items);
-}
-
-function nearest(fit) {
-  if (!fit?.nearest.length) return null;
-  const names = fit.nearest.map((other, k) => [k ? ", " : "", name(other.name), ` ${percent(other.similarity)}`]);
-  return h("p", { class: "soft small" }, "Most similar: ", names);
 }
 
 function effect(t) {
@@ -272,7 +264,6 @@ function card(t, _, all) {
     wordLists(t),
     effect(t),
     older(t),
-    nearest(t.fit),
     groupsOf(t),
     h(
       "div",
@@ -295,18 +286,11 @@ function card(t, _, all) {
 
 function lastFit(model) {
   const labelled = plural(model.labelled, "labelled document");
-  const warm = model.warm ? " and the vocabulary of an earlier fit" : "";
-  const changes = model.changes.map((line) => h("li", null, line));
   return h(
     "p",
     { class: "lead" },
     h("span", { class: "belief" }, model.belief),
-    ` Fitted with ${labelled}${warm}, in ${model.seconds.toFixed(1)} s. `,
-    button("Fit from scratch", fitFromScratch, {
-      class: "link",
-      title: "Computes vocabulary and latent semantics again. The result is the same as that of an ordinary fit.",
-    }),
-    changes.length ? h("details", { class: "inline" }, h("summary", null, "Changes"), h("ul", null, changes)) : null,
+    ` Fitted with ${labelled}, in ${model.seconds.toFixed(1)} s.`,
   );
 }
 
@@ -347,17 +331,12 @@ function draw() {
       "free-title",
       "Free",
       free,
-      h(
-        "p",
-        { class: "lead" },
-        "Topics without a name. Make one known and confirm some of its documents. ",
-        free.some((f) => f.groups) ? button("More or fewer", cutFree, { class: "link" }) : null,
-      ),
+      h("p", { class: "lead" }, "Topics without a name. Make one known and confirm some of its documents."),
       free.length
         ? h(
             "ul",
             { class: "cards" },
-            free.map((f) => freeCard(f, [terms(f.fit, null), nearest(f.fit)])),
+            free.map((f) => freeCard(f, terms(f.fit, null))),
           )
         : settings.blind
           ? hidden()

@@ -33,58 +33,32 @@ RowsText: TypeAlias = Annotated[str, Meta(pattern=r"^([0-9]{1,9}(,[0-9]{1,9}){0,
 # --- requests ---
 
 
-class StartFit(Message, frozen=True, kw_only=True):
-    """POST /api/fit: start a fit; ``scratch``: without the vocabulary and latent semantics of earlier fits."""
-
-    scratch: bool = False
-
-
 # --- free topics: POST /api/free ---
 
 
-class AdoptFree(Message, frozen=True, kw_only=True, tag_field="edit", tag="adopt"):
-    """Make a free topic known."""
+class Adopt(Message, frozen=True, kw_only=True, tag_field="edit", tag="adopt"):
+    """Make a topic of a free topic, or of a group of the topic that was split last."""
 
-    key: FreeKey
+    key: FreeKey | int
     name: str
     description: str = ""
 
 
 class MergeFree(Message, frozen=True, kw_only=True, tag_field="edit", tag="merge"):
-    """Merge a free topic into another topic."""
+    """Propose the documents of a free topic as labels of a known one."""
 
     key: FreeKey
-    into: int | FreeKey
+    into: int
 
 
-class SplitFree(Message, frozen=True, kw_only=True, tag_field="edit", tag="split"):
-    """Split a free topic."""
-
-    key: FreeKey
-
-
-class SplitKnown(Message, frozen=True, kw_only=True, tag_field="edit", tag="split known"):
+class Split(Message, frozen=True, kw_only=True, tag_field="edit", tag="split"):
     """Find groups of the documents of a known topic."""
 
     key: int
     parts: int = 2
 
 
-class AdoptGroup(Message, frozen=True, kw_only=True, tag_field="edit", tag="adopt group"):
-    """Make a group of the topic that was split last a topic below it."""
-
-    number: int
-    name: str
-    description: str = ""
-
-
-class CutFree(Message, frozen=True, kw_only=True, tag_field="edit", tag="cut"):
-    """Change the number of free topics."""
-
-    number: int
-
-
-FreeEdit: TypeAlias = AdoptFree | MergeFree | SplitFree | SplitKnown | AdoptGroup | CutFree
+FreeEdit: TypeAlias = Adopt | MergeFree | Split
 
 
 class WriteExport(Message, frozen=True, kw_only=True):
@@ -224,7 +198,7 @@ class FitStarted(Reply, frozen=True):
 
 
 class FreeEdited(Reply, frozen=True):
-    """A free topic was edited; ``key`` is the known topic whose proposed documents can be confirmed."""
+    """``key`` is the known topic whose proposed documents can be confirmed."""
 
     key: int | None = None
 

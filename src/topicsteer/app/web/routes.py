@@ -185,13 +185,10 @@ def model_summary(fitted: CurrentModel, blind: bool = False) -> ModelSummary:
     """Return the part of a model's description that pages show; in blind mode nothing about its topics."""
     record = fitted.record
     return ModelSummary(
-        changes=[] if blind else record.changes,
         notes=[] if blind else record.notes,
         seconds=record.seconds,
         labelled=record.labelled,
-        warm=record.warm,
         belief="" if blind else fitted.model.belief.replace(DECLARE_OPEN, "declare it in the settings (page Export)"),
-        edited=record.edited,
     )
 
 
@@ -237,7 +234,8 @@ def command(kind: Any, answer: Callable[[Workbench, Any], object]) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         body = await read_body(request, ACTION)
         message = messages.read_body(body, kind, f"POST {request.url.path}")
-        return json_response(await run_in_threadpool(answer, request.app.state.workbench, message))
+        done = await run_in_threadpool(answer, request.app.state.workbench, message)
+        return json_response(messages.Accepted() if done is None else done)
 
     return endpoint
 
@@ -268,23 +266,14 @@ def act(workbench: Workbench, message: Action) -> messages.Done:
 
 
 def edit_free(workbench: Workbench, message: messages.FreeEdit) -> messages.FreeEdited:
-    """Edit free topics."""
+    """Make topics of free topics and of groups."""
     match message:
-        case messages.AdoptFree():
-            about = {"name": message.name, "description": message.description}
-            return messages.FreeEdited(workbench.adopt(message.person, message.key, **about))
-        case messages.AdoptGroup():
-            about = {"name": message.name, "description": message.description}
-            return messages.FreeEdited(workbench.adopt_group(message.person, message.number, **about))
-        case messages.MergeFree():
-            workbench.merge_free(message.key, message.into)
-            return messages.FreeEdited(message.into if isinstance(message.into, int) else None)
-        case messages.SplitFree():
-            workbench.split_free(message.key)
-        case messages.SplitKnown():
-            workbench.split_known(message.key, message.parts)
-        case messages.CutFree():
-            workbench.cut_free(message.person, message.number)
+        case messages.Adopt(key=key, name=name, description=description):
+            return messages.FreeEdited(workbench.adopt(message.person, key, name=name, description=description))
+        case messages.MergeFree(key=key, into=into):
+            return messages.FreeEdited(workbench.merge_free(key, into))
+        case messages.Split(key=key, parts=parts):
+            workbench.split(key, parts)
     return messages.FreeEdited()
 
 
@@ -299,87 +288,60 @@ def export(workbench: Workbench, message: messages.WriteExport) -> messages.Expo
 
 
 def upload(kind: type[messages.UploadQuery], work: Callable[[Workbench, Any, Path, str], str]) -> Endpoint:
-    """Return an endpoint that works on an uploaded file."""
+    """Return an endpoint that puts the body of a request into a file, works on it, and returns a sentence."""
 
     async def endpoint(request: Request) -> Response:
         message = messages.read_query(dict(request.query_params), kind, f"POST {request.url.path}")
-        return await read_upload(request, message.name, partial(work, request.app.state.workbench, message))
+        name, data = Path(message.name).name[-80:], await read_body(request, UPLOAD)
+        ending = "".join(Path(name).suffixes[-2:]).lower()
+
+        def run() -> messages.Imported:
+            with Scratch() as folder:  # swept at a later start if this process is killed
+                path = folder / f"labels{ending if ending.replace('.', '').isalnum() else ''}"
+                path.write_bytes(data)
+                with limited(UNPACKED):
+                    return messages.Imported(work(request.app.state.workbench, message, path, name))
+
+        return json_response(await run_in_threadpool(run))
 
     return endpoint
 
 
-async def read_upload(request: Request, given: str, work: Callable[[Path, str], str]) -> Response:
-    """Put the body of a request into a file, work on it under its name, and return a sentence."""
-    name, data = Path(given).name[-80:], await read_body(request, UPLOAD)
-    ending = "".join(Path(name).suffixes[-2:]).lower()
-
-    def run() -> messages.Imported:
-        with Scratch() as folder:  # swept at a later start if this process is killed
-            path = folder / f"labels{ending if ending.replace('.', '').isalnum() else ''}"
-            path.write_bytes(data)
-            with limited(UNPACKED):
-                return messages.Imported(work(path, name))
-
-    return json_response(await run_in_threadpool(run))
-
-
-def remove_coder(workbench: Workbench, message: messages.RemoveCoder) -> messages.Accepted:
-    """Remove a coder."""
-    workbench.coders.remove(message.coder)
-    return messages.Accepted()
-
-
-def cancel(workbench: Workbench, message: Message) -> messages.Accepted:
-    """Cancel the fit."""
-    workbench.cancel_fit()
-    return messages.Accepted()
-
-
+# The message and the answer of each request.
+Answers: TypeAlias = dict[str, tuple[Any, Callable[..., Any]]]
+QUESTIONS: Answers = {
+    "/api/state": (Message, state),
+    "/api/next": (messages.NextQuery, next_document),
+    "/api/documents/{row}": (messages.DocumentQuery, document),
+    "/api/documents": (messages.DocumentsQuery, documents),
+    "/api/progress": (Message, lambda bench, m: progress_page(bench.views)),
+    "/api/map": (Message, lambda bench, m: bench.document_map()),
+    "/api/beginnings": (messages.BeginningsQuery, lambda bench, m: bench.views.beginnings(m.numbers)),
+    "/api/groups": (messages.GroupsQuery, lambda bench, m: group_table(bench.views, m.column)),
+    "/api/agreement": (messages.AgreementQuery, lambda bench, m: agreement_page(bench.session, m.first, m.second)),
+    "/api/disagreements": (messages.DisagreementsQuery, lambda bench, m: disagreements(bench.session, m.start)),
+    "/api/coders": (Message, lambda bench, m: bench.coders.page()),
+}
+COMMANDS: Answers = {
+    "/api/act": (Action, act),
+    "/api/fit": (Message, lambda bench, m: messages.FitStarted(bench.fit())),
+    "/api/free": (messages.FreeEdit, edit_free),
+    "/api/cancel": (Message, lambda bench, m: bench.cancel_fit()),
+    "/api/export": (messages.WriteExport, export),
+    "/api/coders/remove": (messages.RemoveCoder, lambda bench, m: bench.coders.remove(m.coder)),
+}
+UPLOADS: Answers = {
+    "/api/import": (messages.UploadQuery, lambda bench, m, *file: bench.import_labels(m.person, *file)),
+    "/api/topics": (messages.UploadQuery, lambda bench, m, *file: bench.add_topics(m.person, *file)),
+    "/api/coders": (messages.AddCoderQuery, lambda bench, m, *file: bench.coders.add(*file, m.coder)),
+}
 ROUTES = [
     Route("/", page),
     Route("/pages/{name}", page),
-    Route("/api/state", query(Message, state)),
-    Route("/api/next", query(messages.NextQuery, next_document)),
-    Route("/api/documents/{row}", query(messages.DocumentQuery, document)),
-    Route("/api/documents", query(messages.DocumentsQuery, documents)),
-    Route("/api/progress", query(Message, lambda bench, m: progress_page(bench.views))),
-    Route("/api/map", query(Message, lambda bench, m: bench.document_map())),
-    Route("/api/beginnings", query(messages.BeginningsQuery, lambda bench, m: bench.views.beginnings(m.numbers))),
-    Route("/api/groups", query(messages.GroupsQuery, lambda bench, m: group_table(bench.views, m.column))),
-    Route("/api/act", command(Action, act), methods=["POST"]),
-    Route(
-        "/api/fit",
-        command(messages.StartFit, lambda bench, m: messages.FitStarted(bench.fit(scratch=m.scratch))),
-        methods=["POST"],
-    ),
-    Route("/api/free", command(messages.FreeEdit, edit_free), methods=["POST"]),
-    Route("/api/cancel", command(Message, cancel), methods=["POST"]),
-    Route("/api/export", command(messages.WriteExport, export), methods=["POST"]),
-    Route(
-        "/api/import",
-        upload(messages.UploadQuery, lambda bench, m, *file: bench.import_labels(m.person, *file)),
-        methods=["POST"],
-    ),
-    Route(
-        "/api/topics",
-        upload(messages.UploadQuery, lambda bench, m, *file: bench.add_topics(m.person, *file)),
-        methods=["POST"],
-    ),
-    Route(
-        "/api/agreement",
-        query(messages.AgreementQuery, lambda bench, m: agreement_page(bench.session, m.first, m.second)),
-    ),
-    Route(
-        "/api/disagreements", query(messages.DisagreementsQuery, lambda bench, m: disagreements(bench.session, m.start))
-    ),
-    Route("/api/coders", query(Message, lambda bench, m: bench.coders.page()), methods=["GET"]),
-    Route(
-        "/api/coders",
-        upload(messages.AddCoderQuery, lambda bench, m, *file: bench.coders.add(*file, m.coder)),
-        methods=["POST"],
-    ),
-    Route("/api/coders/remove", command(messages.RemoveCoder, remove_coder), methods=["POST"]),
     Route("/exports/{name}", download),
+    *(Route(path, query(*both), methods=["GET"]) for path, both in QUESTIONS.items()),
+    *(Route(path, command(*both), methods=["POST"]) for path, both in COMMANDS.items()),
+    *(Route(path, upload(*both), methods=["POST"]) for path, both in UPLOADS.items()),
 ]
 
 

@@ -134,19 +134,11 @@ class NextDocument(Reply, frozen=True):
     document: DocumentView | None = None
 
 
-class Neighbour(Reply, frozen=True):
-    """A similar topic."""
-
-    name: str
-    similarity: float
-
-
 class TopicSummary(Reply, frozen=True):
-    """A topic in the last fit: terms, share of the documents that have it, and similar topics."""
+    """A topic in the last fit: terms, and the share of the documents that have it."""
 
     terms: list[Term]
     share: float
-    nearest: list[Neighbour]
 
 
 class LabelEffect(Reply, frozen=True):
@@ -184,13 +176,12 @@ class KnownTopic(Reply, frozen=True):
 
 
 class FreeTopic(Reply, frozen=True):
-    """A free topic of the last fit, made up of ``groups`` groups of documents; 0 if it has no groups."""
+    """A free topic of the last fit."""
 
     key: str
     name: str
     fit: TopicSummary
     documents: int
-    groups: int
 
 
 class NoTopic(Reply, frozen=True):
@@ -336,19 +327,12 @@ class FitStatus(Reply, frozen=True):
 
 
 class ModelSummary(Reply, frozen=True):
-    """The last fit: changes, warnings, seconds, and labelled documents.
+    """The last fit: warnings, seconds, labelled documents, and a sentence about documents with none of the topics."""
 
-    ``warm``: it used vocabulary and latent semantics of an earlier fit, which do not change the result. ``belief`` is
-    a sentence about documents with none of the known topics. ``edited``: its free topics were edited.
-    """
-
-    changes: list[str]
     notes: list[str]
     seconds: float
     labelled: int
-    warm: bool
     belief: str
-    edited: bool
 
 
 # --- messages to all open pages ---

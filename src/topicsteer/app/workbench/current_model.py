@@ -20,8 +20,6 @@ from topicsteer.system.types import Array
 
 # Terms per topic.
 TERMS = 10
-# Topics named in the summary of changes.
-SHOWN = 8
 # Beginning of the key of a free topic, and the key of documents that have none of the known topics.
 FREE, OUTSIDE = "free-", "none"
 
@@ -32,8 +30,7 @@ class CurrentModel:
     Values that pages need often are computed once, here: ``terms`` with their strengths, and the ``effects`` of labels.
     ``none`` is the probability that a document has none of the known topics, and ``outside`` is True where it is
     predicted. ``top`` is the strongest membership of each document, or ``none`` if that is larger. ``doubt`` is 1 where
-    it is 0.5. ``has`` is True for each document and known topic that it has. ``in_groups`` is the number of groups of
-    documents that make up each free topic; 0 without groups.
+    it is 0.5. ``has`` is True for each document and known topic that it has.
 
     Parameters
     ----------
@@ -51,7 +48,6 @@ class CurrentModel:
         self.record = record
         self.keys = record.keys
         self.result = model.state_.topics
-        self.forest = model.codebook.forest
         self.n_known = self.result.n_known
         self.n_free = len(self.result) - self.n_known
         self.column = dict(zip(self.keys, range(self.n_known), strict=True))
@@ -70,8 +66,6 @@ class CurrentModel:
         self.documents: list[int] = self.has.sum(axis=0).tolist()
         self.outside: NDArray[np.bool_] = judged.has_none
         self._has_free: NDArray[np.bool_] = judged.has()[:, self.n_known :]
-        groups = model.state_.free_groups
-        self.in_groups = [len(groups[k]) if k < len(groups) else 0 for k in range(self.n_free)]
         self.terms = [self.result.term_strengths(k, TERMS) for k in range(len(self.result))]
         self.effects: Mapping[str, Sequence[Any]] = label_effects(
             self.result, model.state_.supervision, model.state_.profiles
@@ -108,7 +102,7 @@ class CurrentModel:
     @cached_property
     def unknown(self) -> list[Suggestion]:
         """Documents of the largest free topics; none in a closed world."""
-        if not self.open or not any(self.in_groups):
+        if not self.open or not any(map(len, self.model.state_.free_groups)):
             return []
         names = self.result.names[self.n_known :]
         sizes = [int(self.members(f"{FREE}{k}").sum()) for k in range(self.n_free)]
@@ -137,27 +131,3 @@ class CurrentModel:
 def column_keys(keys: Sequence[int], topics: Topics) -> list[Key]:
     """Return the key of each column, from the keys of the known topics."""
     return [*keys, *(f"{FREE}{k}" for k in range(len(topics) - topics.n_known))]
-
-
-def summarise_changes(old: CurrentModel | None, new: CurrentModel, topics: Mapping[int, Topic]) -> list[str]:
-    """Return the differences between two fits in a few sentences."""
-    if old is None or len(old.memberships) != len(new.memberships):
-        return [f"First fit: {len(new.keys)} known and {new.n_free} free topics."]
-    lines = []
-    both = [key for key in new.keys if key in old.column]
-    if both:
-        had, has = (fit.has[:, [fit.column[key] for key in both]] for fit in (old, new))
-        lines.append(f"{int((had != has).any(axis=1).sum()):,} of {len(has):,} documents changed topics.")
-        joined, left = (has & ~had).sum(axis=0), (had & ~has).sum(axis=0)
-        for k in np.argsort(-(joined + left), kind="stable")[:SHOWN]:
-            if joined[k] + left[k]:
-                lines.append(f"{topics[both[k]].name}: {joined[k]:,} documents added, {left[k]:,} removed.")
-        for key in both:
-            before, after = ([term for term, _ in fit.terms[fit.column[key]][:6]] for fit in (old, new))
-            fresh, lost = ([t for t in a if t not in b][:3] for a, b in ((after, before), (before, after)))
-            if fresh and lost and len(lines) < 2 * SHOWN:
-                lines.append(f"{topics[key].name}: terms {', '.join(fresh)} replace {', '.join(lost)}.")
-    made = [topics[key].name for key in new.keys if key not in old.column]
-    if made:
-        lines.append(f"New: {', '.join(made[:SHOWN])}.")
-    return lines

@@ -46,8 +46,6 @@ class FitOrder(msgspec.Struct, frozen=True, tag="fit", tag_field="do"):
         Whether documents may have none of the topics; None: the fit decides.
     previous : str, optional
         Folder of the last model, for its vocabulary and latent semantics.
-    scratch : bool
-        Use nothing of earlier models.
     path_separator : str, optional
         Separator of the levels in names that are paths.
     segmenter, embeddings : str, optional
@@ -63,68 +61,31 @@ class FitOrder(msgspec.Struct, frozen=True, tag="fit", tag_field="do"):
     free: int
     world: str | None = None
     previous: str | None = None
-    scratch: bool = False
     chosen: dict[int, str] = {}
     path_separator: str | None = None
     segmenter: str | None = None
     embeddings: str | None = None
 
 
-class SplitTopic(msgspec.Struct, frozen=True, tag="split"):
-    """Split a topic by its column: replace a free topic by its parts, or find groups of a known one."""
-
-    column: int
-    parts: int
-
-
-class CutFree(msgspec.Struct, frozen=True, tag="cut"):
-    """Show at most this number of free topics."""
-
-    number: int
-
-
-class MergeFree(msgspec.Struct, frozen=True, tag="merge"):
-    """Merge a free topic into another free topic or into a known one, both by their columns."""
-
-    column: int
-    into: int
-
-
-class AdoptFree(msgspec.Struct, frozen=True, tag="adopt"):
-    """Make a free topic known, by its column."""
-
-    column: int
-    name: str
-    key: int
-
-
-Edit: TypeAlias = SplitTopic | CutFree | MergeFree | AdoptFree
-
-
-class EditOrder(msgspec.Struct, frozen=True, tag="edit", tag_field="do"):
-    """Edit the free topics of the last model, without a fit.
+class SplitOrder(msgspec.Struct, frozen=True, tag="split", tag_field="do"):
+    """Find groups of the documents of a known topic; the model stays as it is.
 
     Parameters
     ----------
     project : str
         Path of the project file.
-    folder : str
-        Folder for the files of the edited model.
     previous : str
         Folder of the last model.
-    keys : list of int
-        Keys of its known topics.
-    edit : Edit
-        The change.
+    column, parts : int
+        Column of the topic, and the number of groups, at most.
     embeddings : str, optional
         The name of the embeddings of the texts.
     """
 
     project: str
-    folder: str
     previous: str
-    keys: list[int]
-    edit: Edit
+    column: int
+    parts: int
     embeddings: str | None = None
 
 
@@ -150,22 +111,11 @@ class Progressed(Report, frozen=True, tag="progress"):
 
 
 class Finished(Report, frozen=True, tag="fitted"):
-    """The model is saved; ``objective`` is its history over the iterations.
-
-    ``warm``: vocabulary and latent semantics come from an earlier fit.
-    """
+    """The model is saved."""
 
     folder: str
     seconds: float
-    warm: bool
     notes: list[str]
-    objective: list[float]
-
-
-class Edited(Report, frozen=True, tag="edited"):
-    """The edited model is saved."""
-
-    folder: str
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -236,9 +186,9 @@ class Ended(Report, frozen=True, tag="ended"):
     code: int
 
 
-Order: TypeAlias = FitOrder | EditOrder | CancelOrder
+Order: TypeAlias = FitOrder | SplitOrder | CancelOrder
 AnyReport: TypeAlias = (
-    Ready | Progressed | Finished | Edited | Grouped | Suggested | StoppingAdvice | Evaluated | Shared | Rested | Failed
+    Ready | Progressed | Finished | Grouped | Suggested | StoppingAdvice | Evaluated | Shared | Rested | Failed
     | Cancelled | Ended
 )  # fmt: skip
 read_order = msgspec.json.Decoder(Order).decode
@@ -263,7 +213,7 @@ def line(message: Order | AnyReport | MapLine) -> str:
 
 
 class FitProcess:
-    """One fit or edit at a time in a separate process.
+    """One fit or split at a time in a separate process.
 
     Parameters
     ----------
@@ -283,8 +233,8 @@ class FitProcess:
         self.thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def start(self, order: FitOrder | EditOrder) -> bool:
-        """Start a fit or an edit; return False if one is running."""
+    def start(self, order: FitOrder | SplitOrder) -> bool:
+        """Start a fit or a split; return False if one is running."""
         with self._lock:
             if self.busy:
                 return False

@@ -76,13 +76,8 @@ class ModelRecord(msgspec.Struct, omit_defaults=True):
         The last event before the fit.
     labelled : int
         Labelled documents at the fit.
-    seconds, warm, notes, objective
-        Duration; whether vocabulary and latent semantics come from an earlier fit; warnings; the history of the
-        objective.
-    changes : list of str
-        Differences to the fit before, in sentences.
-    edited : bool
-        Whether the free topics were edited after the fit.
+    seconds, notes
+        Duration, and warnings.
     proposed : dict
         Rows that are proposed as labels, by the key of their topic.
     suggestions, checks
@@ -99,11 +94,7 @@ class ModelRecord(msgspec.Struct, omit_defaults=True):
     seq: int = 0
     labelled: int = 0
     seconds: float = 0.0
-    warm: bool = False
     notes: list[str] = []
-    objective: list[float] = []
-    changes: list[str] = []
-    edited: bool = False
     proposed: dict[int, list[int]] = {}
     suggestions: list[SuggestedRow] = []
     checks: list[Doubt] = []

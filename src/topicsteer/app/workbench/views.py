@@ -373,10 +373,9 @@ class Views:
         free = [
             answers.FreeTopic(
                 key := str(fitted.key_of(k)),
-                self._name(fitted, k),
+                visible(fitted.result.names[k], 100),
                 self._summary(fitted, k),
                 int(fitted.members(key).sum()),
-                fitted.in_groups[k - fitted.n_known],
             )
             for k in range(fitted.n_known, len(fitted.result))
         ]
@@ -408,31 +407,6 @@ class Views:
         return answers.KnownTopic(*about, *labels, self._summary(fitted, k), effect)
 
     def _summary(self, fitted: CurrentModel, k: int) -> answers.TopicSummary:
-        """Return terms, share and similar topics of a column."""
-        similarity = fitted.result.similarity[k].copy()
-        similarity[k] = -1
-        near = [int(other) for other in np.argsort(-similarity)[:12] if similarity[other] > 0.05]
-        near = [other for other in near if not self._gone(fitted, other) and not _related(fitted, k, other)]
-        return answers.TopicSummary(
-            [answers.Term(visible(term, 60), round(float(strength), 3)) for term, strength in fitted.terms[k]],
-            round(float(fitted.result.share[k]), 4),
-            [answers.Neighbour(self._name(fitted, other), round(float(similarity[other]), 2)) for other in near[:2]],
-        )
-
-    def _gone(self, fitted: CurrentModel, k: int) -> bool:
-        """Return whether a column is a known topic that was deleted."""
-        key = fitted.key_of(k)
-        return isinstance(key, int) and self.session.topics[key].gone
-
-    def _name(self, fitted: CurrentModel, k: int) -> str:
-        """Return the current name of a column."""
-        key = fitted.key_of(k)
-        return self.session.topics[key].name if isinstance(key, int) else visible(fitted.result.names[k], 100)
-
-
-def _related(fitted: CurrentModel, k: int, other: int) -> bool:
-    """Return whether one column is above the other in the tree."""
-    forest = fitted.forest
-    if max(k, other) >= len(forest):
-        return False
-    return k in forest.ancestors(other) or other in forest.ancestors(k)
+        """Return terms and share of a column."""
+        terms = [answers.Term(visible(term, 60), round(float(strength), 3)) for term, strength in fitted.terms[k]]
+        return answers.TopicSummary(terms, round(float(fitted.result.share[k]), 4))

@@ -18,14 +18,13 @@ from topicsteer.app.workbench import fit_process as messages
 from topicsteer.app.workbench.actions import Action, NewTopic, apply
 from topicsteer.app.workbench.answers import FitStatus, Notice
 from topicsteer.app.workbench.coder_shelf import CoderShelf
-from topicsteer.app.workbench.current_model import CurrentModel, summarise_changes
-from topicsteer.app.workbench.event_log import Topic
+from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.exports import Exporter
 from topicsteer.app.workbench.fit_process import AnyReport, FitOrder, FitProcess
 from topicsteer.app.workbench.imports import GivenLabels, import_labels, import_topics, read_given_labels
 from topicsteer.app.workbench.label_queue import Queue
 from topicsteer.app.workbench.map_view import MapMaker, map_points
-from topicsteer.app.workbench.model_record import Key, ModelRecord
+from topicsteer.app.workbench.model_record import ModelRecord
 from topicsteer.app.workbench.project import Project, fingerprint, read_documents
 from topicsteer.app.workbench.refusals import FILE, Conflict, Invalid, NotFound
 from topicsteer.app.workbench.session import Change, LabelSession
@@ -182,12 +181,12 @@ class Workbench:
         # A warning for everybody who opens a page.
         self.notice = ""
         self.status = FitStatus()
-        # Whether another fit starts at the end of the present one, and whether that is one from scratch.
-        self._again: bool | None = None
+        # Whether another fit starts at the end of the present one.
+        self._again = False
         self.temporary = Scratch()
         # Number of the stored model; 0 without one.
         self.stored_model = 0
-        # Record of the model that is being fitted or edited.
+        # Record of the model that is being fitted.
         self.pending = ModelRecord([])
         self._closed = threading.Event()
         self._restore()
@@ -290,14 +289,8 @@ class Workbench:
         if after and not self.fitter.busy and len(counts) >= 2 and self.session.changed_since(seen) >= after:
             self.fit()
 
-    def fit(self, *, scratch: bool = False) -> bool:
-        """Start a fit with the current labels; if one is running, start it at its end and return False.
-
-        Parameters
-        ----------
-        scratch : bool
-            Compute vocabulary and latent semantics again.
-        """
+    def fit(self) -> bool:
+        """Start a fit with the current labels; if one is running, start it at its end and return False."""
         training, fitted = self.session.training(), self.views.fitted
         settings = self.session.settings
         free = settings.free_topics
@@ -313,17 +306,16 @@ class Workbench:
             free=free,
             world=settings.world,
             previous=str(fitted.folder) if fitted else None,
-            scratch=scratch,
             chosen=self.session.chosen(),
             path_separator=self._path_separator(),
             segmenter=self.features.segmenter,
             embeddings=self.features.embeddings,
         )
         if not self.fitter.start(order):
-            self._again = bool(self._again) or scratch
+            self._again = True
             self.set_status(self.status)
             return False
-        self._again = None
+        self._again = False
         labelled = len({*training.labels, *training.forbidden})
         self.pending = ModelRecord([t.key for t in training.topics], training.seq, labelled)
         self.set_status(FitStatus("fitting", "start"))
@@ -336,125 +328,64 @@ class Workbench:
 
     def cancel_fit(self) -> None:
         """Cancel the running fit, and the one that waits for its end."""
-        self._again = None
+        self._again = False
         self.fitter.cancel()
 
     def _fit_again(self) -> None:
         """Start the fit that waits for the end of another one."""
-        scratch, self._again = self._again, None
-        if scratch is not None and self.fitter.busy:
-            self._again = scratch
-        elif scratch is not None:
+        if self._again and not self.fitter.busy:
+            self._again = False
             with suppress(Conflict):  # the last topic was deleted meanwhile
-                self.fit(scratch=scratch)
+                self.fit()
 
-    # --- edits of free topics on the fitted model, without a fit ---
+    # --- new topics from free topics and from groups; the next fit has them ---
 
-    def adopt(self, who: str, key: str, *, name: str, description: str = "") -> int:
-        """Make a free topic known and propose its surest documents as labels; return the key of the new topic.
+    def adopt(self, who: str, source: str | int, *, name: str, description: str = "") -> int:
+        """Make a topic of a free topic, or of a group of the topic that was split last, below it; return its key.
 
-        No document is labelled. If the model can be edited, it has the topic at once, else after the next fit.
+        No document is labelled: the surest ones are proposed as labels.
         """
-        fitted = self.views.fitted_or_refuse()
-        topic, change = self._new_topic(who, name, description, None)
-        self._propose(topic.key, fitted.surest(key, PROPOSED))
-        if fitted.in_groups[fitted.free_number(key)]:
-            made = f"“{topic.name}” is a known topic now. Confirm some of its documents."
-            edit = messages.AdoptFree(fitted.free_column(key), topic.name, topic.key)
-            self._edit(fitted, edit, [*fitted.keys, topic.key], made)
-        self.announce(who, change)
-        return topic.key
-
-    def adopt_group(self, who: str, number: int, *, name: str, description: str = "") -> int:
-        """Make a group of the topic that was split last a topic below it; return the key of the new topic.
-
-        Its surest documents are proposed as labels. The model has the topic after the next fit.
-        """
-        split = self.views.split
-        if split is None or number not in split.groups:
+        split, parent = self.views.split, None
+        if isinstance(source, str):
+            rows = self.views.fitted_or_refuse().surest(source, PROPOSED)
+        elif split is None or source not in split.groups:
             raise NotFound("This group no longer exists. Split the topic again.")
-        topic, change = self._new_topic(who, name, description, split.key)
-        self._propose(topic.key, split.groups[number].rows)
-        left = {other: group for other, group in split.groups.items() if other != number}
-        self.views.split = messages.FoundGroups(split.key, left)
-        self.announce(who, change)
-        return topic.key
-
-    def _new_topic(self, who: str, name: str, description: str, parent: int | None) -> tuple[Topic, Change]:
+        else:
+            rows, parent = split.groups[source].rows, split.key
         with self.session.lock:
             change = apply(self.session, who, NewTopic(name=name, description=description, parent=parent))
-            return max(self.session.live, key=lambda topic: topic.key), change
+            key = max(topic.key for topic in self.session.live)
+        if split is not None and isinstance(source, int):
+            del split.groups[source]
+        self._propose(key, rows)
+        self.announce(who, change)
+        return key
 
-    def merge_free(self, key: str, into: Key) -> None:
-        """Merge a free topic into another topic; its surest documents are proposed as labels of a known one."""
-        fitted = self.views.fitted_or_refuse()
-        column, name = fitted.free_column(key), fitted.result.names[fitted.free_column(key)]
-        grouped = bool(fitted.in_groups[fitted.free_number(key)])
-        if isinstance(into, str):
-            edit = messages.MergeFree(column, fitted.free_column(into))
-            if edit.into == column:
-                raise Invalid("Choose another topic to merge it with.")
-            self._edit_or_refuse(fitted, edit, f"“{name}” was merged into another free topic.")
-            return
+    def merge_free(self, key: str, into: int) -> int:
+        """Propose the surest documents of a free topic as labels of a known one; return its key."""
         topic = self.session.topic(into)
-        self._propose(topic.key, fitted.surest(key, PROPOSED))
-        if grouped and topic.key in fitted.column:
-            edit = messages.MergeFree(column, fitted.column[topic.key])
-            self._edit(fitted, edit, fitted.keys, f"“{name}” was merged into “{topic.name}”. Confirm some documents.")
+        self._propose(topic.key, self.views.fitted_or_refuse().surest(key, PROPOSED))
+        return topic.key
 
-    def split_free(self, key: str) -> None:
-        """Split a free topic into its two parts."""
-        fitted = self.views.fitted_or_refuse()
-        column = fitted.free_column(key)
-        if fitted.in_groups[fitted.free_number(key)] < 2:
-            raise Conflict("This free topic has no parts.")
-        edit = messages.SplitTopic(column, 2)
-        self._edit_or_refuse(fitted, edit, f"“{fitted.result.names[column]}” was split.")
-
-    def split_known(self, key: int, parts: int) -> None:
+    def split(self, key: int, parts: int) -> None:
         """Find groups of the documents of a known topic; the model stays as it is."""
         fitted, topic = self.views.fitted_or_refuse(), self.session.topic(key)
         if not 2 <= parts <= MOST_PARTS:
             raise Invalid(f"A topic is split into 2 to {MOST_PARTS} parts, not {parts}.")
         if key not in fitted.column:
             raise Conflict(f"“{topic.name}” is not part of a fit yet. Fit first.")
-        self._edit_or_refuse(fitted, messages.SplitTopic(fitted.column[key], parts), "")
-
-    def cut_free(self, who: str, number: int) -> None:
-        """Set the number of free topics, and show at most that many at once if the model has groups of documents."""
-        fitted = self.views.fitted
-        self.session.settings.changed({"free_topics": number})  # refuses a wrong number before anything is done
-        if fitted is not None and any(fitted.in_groups) and number:
-            self._edit_or_refuse(fitted, messages.CutFree(number), f"At most {number:,} free topics are shown.")
-        self.announce(who, self.session.change_settings(free_topics=number))
+        project, column = str(self.project.path.resolve()), fitted.column[key]
+        if not self.fitter.start(
+            messages.SplitOrder(project, str(fitted.folder), column, parts, self.features.embeddings)
+        ):
+            raise Conflict("A fit is running. Wait for its end, then try again.")
+        self.set_status(FitStatus("fitting", "split"))
 
     def _propose(self, key: int, rows: list[int]) -> None:
         """Put documents at the beginning of the queue of a topic."""
         if self.views.fitted is not None:
             self.views.fitted.record.proposed[key] = rows
             self._store_record()
-
-    def _edit_or_refuse(self, fitted: CurrentModel, edit: messages.Edit, change: str) -> None:
-        if not self._edit(fitted, edit, fitted.keys, change):
-            raise Conflict("A fit is running. Wait for its end, then try again.")
-
-    def _edit(self, fitted: CurrentModel, edit: messages.Edit, keys: Sequence[int], change: str) -> bool:
-        """Start an edit of the model's free topics; return False if a fit is running."""
-        order = messages.EditOrder(
-            project=str(self.project.path.resolve()),
-            folder=tempfile.mkdtemp(dir=self.temporary.path),
-            previous=str(fitted.folder),
-            keys=fitted.keys,
-            edit=edit,
-            embeddings=self.features.embeddings,
-        )
-        if not self.fitter.start(order):
-            return False
-        # The learning curve has the last fit already, and shares are estimated again.
-        more = {"keys": list(keys), "changes": [change], "edited": True, "curve": [], "shares": {}}
-        self.pending = msgspec.structs.replace(fitted.record, **more)
-        self.set_status(FitStatus("fitting", "edit"))
-        return True
 
     # --- reports of the worker ---
 
@@ -465,30 +396,24 @@ class Workbench:
 
     def _handle(self, report: AnyReport) -> None:
         match report:
-            case messages.Progressed("read" | "edit") if self.pending.edited:
-                self.set_status(FitStatus("fitting", "edit"))
             case messages.Progressed("advise" | "check" | "shares" as stage):
                 self.set_status(FitStatus("checking", stage, self.status.error))
             case messages.Progressed(stage, done, total, detail):
                 self.set_status(FitStatus("fitting", stage, done=done, total=total, detail=detail))
             case messages.Rested() if not self.fitter.busy:
                 self.set_status(msgspec.structs.replace(self.status, state="idle", stage=""))
-                self._fit_if_due()  # labels that arrived during an edit
+                self._fit_if_due()  # labels that arrived during a split
             case messages.Finished():
                 try:
-                    self._adopt(report)
+                    self._use(report)
                 except Exception as error:  # the last good model stays in use
                     self.fitter.busy = False
                     self._fail(f"The new model could not be loaded: {error}.")
-            case messages.Edited(folder):
-                try:
-                    self._use(Path(folder), self.pending, FitStatus())
-                except Exception as error:  # as after a fit
-                    self.fitter.busy = False
-                    self._fail(f"The edited model could not be loaded: {error}.")
             case messages.Grouped(column, groups):
                 self.fitter.busy = False
-                self.views.split = messages.FoundGroups(self.pending.keys[column], dict(enumerate(groups)))
+                self.views.split = messages.FoundGroups(
+                    self.views.fitted_or_refuse().keys[column], dict(enumerate(groups))
+                )
                 self.set_status(FitStatus())
                 self.notify(answers.Advised())
             case messages.Suggested(suggestions, checks):
@@ -509,30 +434,27 @@ class Workbench:
             case _:
                 pass
 
-    def _adopt(self, report: messages.Finished) -> None:
-        """Put the model of a fit to use; proposals for topics that have no labels yet are kept."""
+    def _use(self, report: messages.Finished) -> None:
+        """Put the model of a fit to use, announce it, and then store it, which takes longer.
+
+        Proposals for topics that have no labels yet are kept.
+        """
         self.set_status(FitStatus("fitting", "load"))
-        before = self.views.fitted.record.proposed if self.views.fitted else {}
+        old = self.views.fitted
+        before = old.record.proposed if old else {}
         record = msgspec.structs.replace(
             self.pending,
             seconds=report.seconds,
-            warm=report.warm,
             notes=report.notes,
-            objective=report.objective,
             proposed={key: rows for key, rows in before.items() if not self.session.counts[key]},
         )
-        self._use(Path(report.folder), record, FitStatus("checking", "advise"))
-
-    def _use(self, folder: Path, record: ModelRecord, status: FitStatus) -> None:
-        """Put a model to use, announce it, and then store it, which takes longer."""
-        old = self.views.fitted
-        fitted = CurrentModel(folder, record, self.features.vectors)
-        record.changes = record.changes or summarise_changes(old, fitted, self.session.topics)
+        fitted = CurrentModel(Path(report.folder), record, self.features.vectors)
         self.views.fitted = fitted
         self.views.split = None
         self.stored_model = 0  # it is not stored yet
         self.fitter.busy = False
         self.notify(answers.Refitted(self.views.progress()))
+        status = FitStatus("checking", "advise")
         self.set_status(status)
         try:
             self.stored_model = self.project.models.store(fitted.folder, fitted.record)
@@ -560,7 +482,7 @@ class Workbench:
 
     def set_status(self, status: FitStatus) -> None:
         """Set the state of the fit, and notify all open pages."""
-        self.status = status = msgspec.structs.replace(status, queued=self._again is not None)
+        self.status = status = msgspec.structs.replace(status, queued=self._again)
         self.notify(answers.FitMoved(status))
 
     def _restore(self) -> None:

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
@@ -31,7 +31,7 @@ from topicsteer.analysis.suggestions import Doubt
 from topicsteer.app.workbench import fit_process as messages
 from topicsteer.app.workbench.current_model import OUTSIDE, column_keys
 from topicsteer.app.workbench.event_log import FORBIDDEN, PERMITTED
-from topicsteer.app.workbench.fit_process import AnyReport, CancelOrder, EditOrder, FitOrder, MapLine
+from topicsteer.app.workbench.fit_process import AnyReport, CancelOrder, FitOrder, MapLine, SplitOrder
 from topicsteer.app.workbench.model_record import Point, SuggestedRow
 from topicsteer.app.workbench.progress_view import plain_shares
 from topicsteer.app.workbench.project import read_documents, stored_groups
@@ -66,7 +66,7 @@ class Superseded(Exception):
 
 
 class Worker:
-    """Fits and edits on orders, and keeps documents and model from order to order.
+    """Fits and splits on orders, and keeps documents and model from order to order.
 
     Parameters
     ----------
@@ -77,14 +77,12 @@ class Worker:
     def __init__(self, out: TextIO) -> None:
         self.out = out
         self.cancelled = threading.Event()
-        self.orders: SimpleQueue[FitOrder | EditOrder | None] = SimpleQueue()
+        self.orders: SimpleQueue[FitOrder | SplitOrder | None] = SimpleQueue()
         self.documents: Documents | None = None
         self.groups: dict[str, Groups] | None = None
         self.model: TopicModel | None = None
         # Folder that the model was saved to, or loaded from.
         self.folder = ""
-        # Whether suggestions of the last fit were sent.
-        self._advised = False
         self._last, self._stage = 0.0, ""
 
     def send(self, report: AnyReport) -> None:
@@ -113,13 +111,13 @@ class Worker:
         self.orders.put(None)
 
     def run(self) -> None:
-        """Report that the worker is ready, then fit or edit on each order until the orders end."""
+        """Report that the worker is ready, then fit or split on each order until the orders end."""
         self.send(messages.Ready())
         while (order := self.orders.get()) is not None:
             if isinstance(order, FitOrder):
                 self.fit(order)
             else:
-                self.edit(order)
+                self.split(order)
 
     def fit(self, order: FitOrder) -> None:
         """Fit, save the model, then suggest and evaluate; errors are reported."""
@@ -131,10 +129,8 @@ class Worker:
                 model.save(order.folder)
                 notes = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
                 notes = [*notes, *ambiguity_notes(model.state_.topics, model.codebook)][:8]
-            objective = [float(value) for value in model.estimator_.objective_history_]
-            warm = self.model is not None and not order.scratch
-            self.model, self.folder, self._advised = model, order.folder, False
-            self.send(messages.Finished(order.folder, time.monotonic() - begin, warm, notes, objective))
+            self.model, self.folder = model, order.folder
+            self.send(messages.Finished(order.folder, time.monotonic() - begin, notes))
             self._suggest(model)
             self._evaluate(model)
             self._share(model, order.project)
@@ -150,7 +146,7 @@ class Worker:
         labels, forbidden = ([names.get(row, []) for row in range(n)] for names in (order.labels, order.forbidden))
         columns = {CHOSEN: [order.chosen.get(row) for row in range(n)]} if order.chosen else {}
         documents = Documents(own.ids, own.texts, labels, columns, forbidden)
-        if self.model is None and order.previous and not order.scratch:
+        if self.model is None and order.previous:
             self.model = TopicModel.load(order.previous)
         free = min(order.free, max(n // 4, 1))
         wanted = None if order.free == DEFAULT_FREE == free else free  # the default shows no wish for free topics
@@ -162,8 +158,7 @@ class Worker:
             path_separator=order.path_separator,
             vectorizer=None if order.segmenter is None else TextVectorizer(segmenter=order.segmenter),
         )
-        after = None if order.scratch else self.model
-        return model.fit(documents, embeddings=order.embeddings, after=after, progress=self.progress)
+        return model.fit(documents, embeddings=order.embeddings, after=self.model, progress=self.progress)
 
     def _read(self, project: str) -> Documents:
         """Return the documents of the project, which never change."""
@@ -172,32 +167,19 @@ class Worker:
             self.documents = read_documents(Path(project))
         return self.documents
 
-    def edit(self, order: EditOrder) -> None:
-        """Edit the free topics of the last model and save it; errors are reported."""
+    def split(self, order: SplitOrder) -> None:
+        """Find groups of the documents of a topic of the last model; errors are reported."""
         try:
             documents = self._read(order.project)
             if self.model is None or self.folder != order.previous:
                 vectors = for_documents(order.embeddings, documents)
                 E = None if vectors is None else embed(vectors, documents.texts)
-                before = TopicModel.load(order.previous, embeddings=E)
-                self.model = before.edit.with_keys(order.keys).attach(documents)
-            self.progress("edit", 0, None, "")
-            self.folder = ""  # until the edited model is saved
-            if isinstance(order.edit, messages.SplitTopic):
-                found = self.model.edit.split(order.edit.column, order.edit.parts)
-                if isinstance(found, Split):
-                    self.folder = order.previous
-                    self.send(messages.Grouped(order.edit.column, [plain_group(group) for group in found.groups]))
-                    self.send(messages.Rested())
-                    return
-            else:
-                edit_free(self.model, order.edit, order.keys)
-            self.model.save(order.folder)
-            self.folder = order.folder
-            self.send(messages.Edited(order.folder))
-            if not self._advised:
-                self._suggest(self.model)
-            self._share(self.model, order.project)
+                self.model = TopicModel.load(order.previous, embeddings=E).attach(documents)
+                self.folder = order.previous
+            self.progress("split", 0, None, "")
+            found = self.model.edit.split(order.column, order.parts)
+            groups = [plain_group(group) for group in found.groups] if isinstance(found, Split) else []
+            self.send(messages.Grouped(order.column, groups))
             self.send(messages.Rested())
         except Cancelled:
             self.send(messages.Cancelled())
@@ -209,7 +191,6 @@ class Worker:
         if not self.orders.empty():
             return
         self.progress("advise", 0, None, "")
-        self._advised = True
         if model.guide_ is None:
             self.send(messages.Suggested([], []))
             return
@@ -262,19 +243,6 @@ class Worker:
         except Superseded:
             return
         self.send(messages.Shared(found))
-
-
-def edit_free(model: TopicModel, edit: messages.Edit, keys: Sequence[int]) -> None:
-    """Edit the free topics of a model; ``keys`` are the keys of its known topics."""
-    match edit:
-        case messages.CutFree(number):
-            model.edit.cut(number)
-        case messages.MergeFree(column, into):
-            model.edit.merge([into, column], str(model.state_.topics.names[into]))
-        case messages.AdoptFree(column, name, key):
-            # The workbench knows topics by their keys; a name in the model only has to be unique.
-            model.edit.adopt(column, name if name not in model.state_.topics.names else f"{name} ({key})")
-            model.edit.with_keys([*keys, key])
 
 
 def plain_group(group: Group) -> messages.Group:
