@@ -49,29 +49,6 @@ def same(source, **options):
     return model
 
 
-def check_datasets(folder):
-    import datasets as hf
-
-    hf.disable_progress_bars()
-    plain = hf.Dataset.from_list(ROWS)
-    for source in (
-        plain,
-        plain.with_format("arrow"),
-        plain.with_format("pandas"),
-        plain.to_iterable_dataset(),
-        hf.Dataset.from_generator(lambda: iter(ROWS), cache_dir=str(folder)),
-        hf.IterableDataset.from_generator(lambda: iter(ROWS)),
-    ):
-        assert same(source).state_.topics.ids[:2] == ["d0", "d1"]
-    classes = hf.ClassLabel(names=["tea", "coffee", "milk"])
-    numbers = [0, -1, 1, -1, 2, -1] * 4
-    for labels, kind in ((numbers, classes), ([[n] if n >= 0 else [] for n in numbers], hf.Sequence(classes))):
-        features = hf.Features({"text": hf.Value("string"), "label": kind})
-        named = hf.Dataset.from_dict({"text": TEXTS * 4, "label": labels}, features=features)
-        same(named)
-        same(named.to_iterable_dataset())
-
-
 def check_pandas(folder):
     import pandas as pd
     import pyarrow as pa
@@ -172,7 +149,6 @@ def version_of(package):
 CHECKS = {
     "pandas": check_pandas,
     "polars": check_polars,
-    "datasets": check_datasets,
     "label-studio": check_label_studio,
     "doccano": check_doccano,
 }

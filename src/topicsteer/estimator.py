@@ -51,10 +51,9 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
     free_in_labelled : bool, default=True
         Whether labelled documents may use free topics. False, as in the authors' code: they consist of their known
         topics only, so shared background vocabulary ends up in the known topics.
-    init : {"labels", "acol", "random", "nndsvd"} or tuple (W, H), default="labels"
+    init : {"labels", "acol", "random"} or tuple (W, H), default="labels"
         "labels": each known topic starts as the mean of its documents, the others by Random Acol. "acol": all topics
-        are means of random documents and W is uniform, as in the paper. "random": both are uniform. "nndsvd": by SVD;
-        each known topic starts from the component most similar to its documents.
+        are means of random documents and W is uniform, as in the paper. "random": both are uniform.
     solver : {"hals", "mu"}, default="hals"
         "hals": coordinate descent. "mu": the paper's multiplicative rules, exactly.
     label_weight : "balanced", float or None, default="balanced"

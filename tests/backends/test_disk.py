@@ -174,8 +174,6 @@ def test_a_full_disk_harms_no_earlier_version(tmp_path, monkeypatch):
 
 def test_options_that_need_memory_are_refused_for_blocks():
     X, y, _ = make_problem(0)
-    with pytest.raises(ValueError, match=r"nndsvd.*needs the whole matrix"):
-        fit(blocks(X), y, init="nndsvd")
     with pytest.raises(ValueError, match="needs X in memory"):
         fit(blocks(X), y, init=(np.ones((60, 6)), np.ones((6, 40))))
     with pytest.raises(ValueError, match="X is a matrix in memory"):

@@ -90,7 +90,7 @@ def test_messages_name_the_problem_the_place_and_the_remedy(run, wrong, command,
 @pytest.mark.parametrize(
     ("table", "options", "note"),
     [
-        ("indicators.csv", (), "columns of 0 and 1: --labels 'tea,iced coffee'"),
+        ("indicators.csv", (), "no labels found in 'tea', 'iced coffee': if there are labels, pass their column as"),
         ("repeated.csv", (), "column 'id' repeats ids, and later rows are left out; if it holds no ids of rows, name"),
         ("good.csv", ("--delimiter", ";"), "';' does not occur in the header, so there is one column, 'id,text,topic'"),
     ],

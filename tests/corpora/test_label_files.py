@@ -90,23 +90,6 @@ def test_label_studio(tmp_path):
         read_labels(path, on_error="raise")
 
 
-def test_label_studio_short_form():
-    rows = [{"text": "rain at noon", "id": 3, "sentiment": {"choices": ["good", "wet"]}}]
-    assert said(read_labels(rows, labels="sentiment")) == [(["good", "wet"], [])]
-
-
-def test_label_studio_table(tmp_path):
-    """Its CSV export: one choice is the name alone, several are JSON, and paths of a Taxonomy are JSON."""
-    file = tmp_path / "studio.csv"
-    file.write_text('id,text,topic\na,rain,"wet, cold"\nb,fog,"{""choices"":[""wet, cold"",""grey""]}"\n')
-    assert [record.labels for record in read_labels(file).records] == [["wet, cold"], ["wet, cold", "grey"]]
-    file.write_text('id,text,topic\na,rain,"[{""taxonomy"":[[""weather"",""wet""],[""noon""]]}]"\n')
-    found = read_labels(file)
-    assert (found.separator, found.records[0].labels) == ("/", ["weather/wet", "noon"])
-    rows = [{"text": "rain", "id": 3, "topic": [{"taxonomy": [["weather", "AC/DC"]]}]}]
-    assert read_labels(rows).records[0].labels == ["weather > AC/DC"]
-
-
 def test_prodigy_rejected_labels_are_forbidden(tmp_path):
     rows = [
         {"text": "rain at noon", "label": "weather", "answer": "accept"},

@@ -104,56 +104,9 @@ def test_a_list_of_texts_is_a_table(make):
     assert documents.report.guesses == ()
 
 
-class ClassLabel:
-    names = ("weather", "money")
-
-
-class ListOf:
-    feature = ClassLabel()
-
-
-class Dataset:
-    """The methods of a Hugging Face Dataset that the reader uses."""
-
-    def __init__(self, features, columns):
-        self.features, self.columns, self.column_names = features, columns, list(columns)
-
-    def __len__(self):
-        return 3
-
-    def __getitem__(self, name):
-        return self.columns[name]
-
-    def with_format(self, kind):
-        return self
-
-
-class Stream:
-    """The methods of an IterableDataset that the reader uses; it has no length."""
-
-    def __init__(self, dataset):
-        self.features, self.column_names, self.columns = dataset.features, dataset.column_names, dataset.columns
-        self.passes = 0
-
-    def __iter__(self):
-        self.passes += 1
-        return (dict(zip(self.columns, row, strict=True)) for row in zip(*self.columns.values(), strict=True))
-
-    def with_format(self, kind):
-        return self
-
-
-def test_hugging_face_classes_get_their_names_back():
-    texts = ["rain at noon", "shares fell", "who knows"]
-    single = Dataset({"text": object(), "label": ClassLabel()}, {"text": texts, "label": [0, 1, -1]})
-    assert read_table(single).labels == [["weather"], ["money"], []]
-    several = Dataset({"text": object(), "label": ListOf()}, {"text": texts, "label": [[0, 1], [1], None]})
-    assert read_table(several).labels == [["weather", "money"], ["money"], []]
-    stream = Stream(several)
-    assert read_table(stream).labels == [["weather", "money"], ["money"], []]
-    assert stream.passes == 1
+def test_a_dict_of_tables_is_refused():
     with pytest.raises(ReadError, match="a dict of 'train', 'test': pass one of its values"):
-        read_table({"train": single, "test": several})
+        read_table({"train": ["rain at noon"], "test": []})
 
 
 def test_lazy_frames_and_arrow_columns():

@@ -1,12 +1,11 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.decomposition._nmf import _initialize_nmf
 
 from topicsteer.backends import as_rows
 from topicsteer.labels.forms import supervise
 from topicsteer.nmf.protocols import Parameters, Problem
-from topicsteer.nmf.start import ACOL_DOCUMENTS, label_profiles, nndsvd, random_acol, start
+from topicsteer.nmf.start import ACOL_DOCUMENTS, label_profiles, random_acol, start
 
 
 def posed(X, supervision, d, **parameters):
@@ -47,7 +46,7 @@ def test_labels_start_uses_profiles_and_acol_for_the_rest(problem):
     assert (H[4:].sum(axis=1) > 0).all()
 
 
-@pytest.mark.parametrize("init", ["labels", "acol", "random", "nndsvd"])
+@pytest.mark.parametrize("init", ["labels", "acol", "random"])
 def test_multiplicative_rules_get_a_start_that_can_move(problem, init):
     X, y, _ = problem
     W, H = start(posed(X, supervise(y, len(y)), 6, init=init, solver="mu"))
@@ -65,29 +64,3 @@ def test_paper_start_is_acol_and_uniform(problem):
     assert 0 <= W.min() < W.max() <= 1
     assert abs(W.mean() - 0.5) < 0.1
     np.testing.assert_array_equal(H, random_acol(as_rows(X), 6, rng()))
-
-
-def test_nndsvd_agrees_with_scikit_learn(problem):
-    X, _, _ = problem
-    W, H = nndsvd(X, 5, np.random.RandomState(3))
-    W_theirs, H_theirs = _initialize_nmf(X, 5, init="nndsvda", random_state=np.random.RandomState(3))
-    np.testing.assert_allclose(W, W_theirs, atol=1e-6)
-    np.testing.assert_allclose(H, H_theirs, atol=1e-6)
-
-
-def test_nndsvd_gives_each_known_topic_the_component_nearest_its_documents():
-    X = sp.csr_array(np.kron(np.eye(3), np.ones((5, 4))) * np.repeat([3.0, 2.0, 1.0], 5)[:, None])
-    y = {0: "first", 14: "last"}
-    W, H = start(posed(X, supervise(y, 15), 3, init="nndsvd"))
-    assert H[0, :4].mean() > 5 * H[0, 4:].mean()  # "first" are the first terms
-    assert H[1, 8:].mean() > 2 * H[1, :8].mean()
-    W = W(slice(0, 15))
-    assert W[0].argmax() == 0
-    assert W[14].argmax() == 1
-
-
-def test_more_components_than_the_matrix_has_rank(problem):
-    X, _, _ = problem
-    W, H = nndsvd(X[:4], 9, rng())
-    assert W.shape == (4, 9)
-    assert (H > 0).all()

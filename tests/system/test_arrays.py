@@ -84,8 +84,6 @@ def test_others_can_read_the_files(folder):
     document = json.loads((folder / "model.json").read_text(encoding="utf-8"))
     assert document["format"] == FORMAT
     assert document["topicsteer"] == topicsteer.__version__
-    assert document["versions"]["numpy"] == np.__version__
-    assert set(document["versions"]) == {"python", "numpy", "scipy"}
     for name, entry in document["arrays"].items():
         data = (folder / entry["file"]).read_bytes()
         assert hashlib.sha256(data).hexdigest() == entry["sha256"]
@@ -201,14 +199,14 @@ def test_saving_repairs_a_damaged_file(folder):
 
 def test_the_first_save_may_have_been_killed(tmp_path):
     (tmp_path / "components-0123456789ab.npy").write_bytes(b"half")
-    (tmp_path / ".topicsteer.tmp").write_bytes(b"half")
+    (tmp_path / ".model.json.0123456789ab.part").write_bytes(b"half")
     save(tmp_path, {}, {"a": np.ones(1)})
     assert sorted(re.sub("[0-9a-f]{12}", "*", name) for name in content(tmp_path)) == ["a-*.npy", "model.json"]
 
 
 def test_a_temporary_link_is_not_followed(folder, tmp_path):
     (tmp_path / "precious").write_text("mine")
-    (folder / ".topicsteer.tmp").symlink_to(tmp_path / "precious")
+    (folder / ".model.json.0123456789ab.part").symlink_to(tmp_path / "precious")
     save(folder, {}, {"a": np.ones(1)})
     assert (tmp_path / "precious").read_text() == "mine"
 
@@ -487,7 +485,7 @@ def test_a_full_disk_leaves_the_old_model(tmp_path, monkeypatch, function, lasti
         folder = tmp_path / str(call)
         if old:
             save(folder, META, ARRAYS)
-            (folder / ".topicsteer.tmp").write_bytes(b"of a save that was killed")
+            (folder / ".model.json.0123456789ab.part").write_bytes(b"of a save that was killed")
         before = content(folder) if old else {}
         with monkeypatch.context() as patch:
             patch.setattr(os, function, Full(getattr(os, function), call, lasting))
@@ -495,7 +493,7 @@ def test_a_full_disk_leaves_the_old_model(tmp_path, monkeypatch, function, lasti
                 StorageError, match=r"could not save to .*No space left.*; the folder is unchanged; make room"
             ):
                 save(folder, *new)
-        before.pop(".topicsteer.tmp", None)
+        before.pop(".model.json.0123456789ab.part", None)
         assert content(folder) == before
         save(folder, *new)
         assert same(load(folder), new)

@@ -35,11 +35,6 @@ def test_the_limit_of_a_service_and_of_the_groups_around_it(limits):
     assert found == [(3 * GB, 0), (GB, 0)]
 
 
-def test_the_first_version_of_control_groups(limits):
-    files = {"memory__docker__memory_limit_in_bytes": GB, "memory__docker__memory_usage_in_bytes": 0}
-    assert limits("4:cpu,memory:/docker\n0::/\n", **files) == [(GB, 0)]
-
-
 def test_no_control_groups(limits):
     assert limits("0::/\n") == []
 

@@ -4,7 +4,6 @@ import ast
 import json
 import re
 from collections.abc import Hashable, Iterable, Sequence
-from contextlib import suppress
 from datetime import date, time
 from numbers import Number
 
@@ -17,8 +16,6 @@ SEPARATORS = (";", "|", ",")
 _BETWEEN = re.compile(r"\s*[;|,]\s*")
 # The separator of a cell that holds a list.
 JSON_LIST = "json"
-# Start of a cell with several choices in a CSV export of Label Studio; a single choice is the name alone.
-CHOICES = '{"choices":['
 # Stands for a comma without a space after it.
 CLOSE_COMMA = ",x"
 # A column of labels has at most this many distinct cells.
@@ -70,9 +67,6 @@ def split_labels(cell: object, separator: str | None) -> list[str]:
     """
     items: object
     unlabelled: tuple[object, ...] = (-1,)
-    if isinstance(cell, str) and cell.startswith(CHOICES):
-        with suppress(ValueError, RecursionError):
-            cell = json.loads(cell)
     if isinstance(cell, str):
         if cell.strip() == NONE:
             items = [NONE]
@@ -81,8 +75,6 @@ def split_labels(cell: object, separator: str | None) -> list[str]:
         else:
             items = [part.strip() for part in cell.split(separator)] if separator else [cell]
             unlabelled = (-1, "-1") if separator else (-1,)
-    elif isinstance(cell, dict) and isinstance(cell.get("choices"), list):  # A value of Label Studio.
-        items = cell["choices"]
     else:
         items = cell.tolist() if hasattr(cell, "tolist") else cell
     if not isinstance(items, list | tuple | set | frozenset):
@@ -145,16 +137,12 @@ class StringSummary:
         self.distinct: set[int] | None = set()
         # Values of NO_LABEL in the column.
         self.absent: set[str] = set()
-        # Hashes of the distinct names if commas separate labels.
-        self._names: set[int] = set()
         # Whether all cells look like lists.
         self._lists = True
-        # Whether a cell has several choices of Label Studio; other cells are whole names then.
-        self._choices = False
         # Separators in the column.
         self.found: set[str] = set()
         # Number of cells with a value, number of names in them, and hashes of the distinct names; numbers included.
-        self._values, self._written, self._each = 0, 0, set[int]()
+        self._values, self._written, self._names = 0, 0, set[int]()
         self.add(cells)
 
     def add(self, cells: Iterable[object]) -> None:
@@ -175,25 +163,23 @@ class StringSummary:
                 if key in self.distinct:
                     continue
                 self.distinct.add(key)
-                self._names.update(hash(name.strip()) for name in text.split(","))
                 if len(self.distinct) > MAX_DISTINCT:
                     self.distinct = None
             if text == NONE:  # written alone, whatever separates the labels of other cells
                 continue
             self._lists = self._lists and text[0] == "[" and text[-1] == "]"
-            self._choices = self._choices or text.startswith(CHOICES)
             self.found.update(separator for separator in SEPARATORS if separator in text)
             if CLOSE_COMMA not in self.found and re.search(r",\S", text):
                 self.found.add(CLOSE_COMMA)
 
     def _count(self, names: Sequence[str]) -> None:
         self._values, self._written = self._values + 1, self._written + len(names)
-        if len(self._each) <= MAX_DISTINCT:
-            self._each.update(hash(name) for name in names)
+        if len(self._names) <= MAX_DISTINCT:
+            self._names.update(map(hash, names))
 
     def mostly_single(self, rows: int, many: int) -> bool:
         """Whether most rows have a value, there are many names, and more than half of the names are distinct."""
-        distinct = 2 * len(self._each) > min(self._written, 2 * MAX_DISTINCT)
+        distinct = 2 * len(self._names) > min(self._written, 2 * MAX_DISTINCT)
         return distinct and self._written >= many and 2 * self._values > rows
 
     @property
@@ -205,8 +191,6 @@ class StringSummary:
         """
         if self.filled and self._lists:
             return JSON_LIST
-        if self._choices:
-            return None
         for separator in SEPARATORS[:-1]:
             if separator in self.found:
                 return separator

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -105,7 +106,8 @@ def read_predictions(
     score_column = next((usual[name] for name in SCORE_NAMES if name in usual), None)
     columns.free.pop(score_column or "", None)
     read, scores = plain_rows(table, columns), table.column(score_column)
-    problems: dict[str, list[str]] = {f"{table.unit} {row}": [text] for row, text in table.problems.items()}
+    problems = defaultdict[str, list[str]](list)
+    problems |= {f"{table.unit} {row}": [text] for row, text in table.problems.items()}
     records, sure = list[LabelRecord](), list[float]()
     for row, number in enumerate(table.places):
         place = f"{table.unit} {number}"
@@ -114,19 +116,18 @@ def read_predictions(
             has = list(map(str, answer))
             if key is None and text is None:
                 raise ValueError("neither an id nor a text: write the id of the document")
+            if not has:
+                raise ValueError(f"no answer: write {NONE} for a document that has none of the topics")
             check_labels(has, [])
         except ValueError as error:
-            problems.setdefault(place, []).append(str(error))
-            continue
-        if not has:
-            problems.setdefault(place, []).append(f"no answer: write {NONE} for a document that has none of the topics")
+            problems[place].append(str(error))
             continue
         records.append(LabelRecord(place, key, text, has, []))
-        sure.append(_score(scores[row], place, problems))
-    labels, found_scores = _answers(records, sure, documents, topics, problems, topic_of)
+        sure.append(_score(scores[row], problems[place]))
+    labels, found_scores = _answers(records, sure, documents, list(map(str, topics)), problems, topic_of)
     # Rows that could not be read at all are among the problems, but not among the places of the table.
     in_order = sorted(problems.items(), key=lambda problem: int(problem[0].rpartition(" ")[2]))
-    bad = [BadRow(place, "; ".join(texts)) for place, texts in in_order]
+    bad = [BadRow(place, "; ".join(texts)) for place, texts in in_order if texts]
     report = ReadReport(name, tuple(columns.guesses), tuple(bad), treatment="not used as written")
     report.raise_for_bad_rows(on_error)
     if not any(labels):
@@ -138,19 +139,18 @@ def _answers(
     records: Sequence[LabelRecord],
     sure: Sequence[float],
     documents: Documents,
-    topics: Sequence[Hashable],
-    problems: dict[str, list[str]],
+    topics: Sequence[str],
+    problems: defaultdict[str, list[str]],
     topic_of: Callable[[Hashable], Hashable],
 ) -> tuple[list[list[str]], list[float] | None]:
     """Answers and scores per document; what cannot be used goes into ``problems``."""
-    known = list(map(str, topics))
-    names = set(known)
+    names = set(topics)
     labels: list[list[str]] = [[] for _ in range(len(documents))]
     scores = [math.nan] * len(documents)
     first: dict[int, str] = {}
     hints: dict[str, str] = {}
     for record, score, rows in zip(records, sure, match_records(documents, records), strict=True):
-        notes = problems.setdefault(record.place, [])
+        notes = problems[record.place]
         if not rows:
             key = f"id {_short(record.id)}: use the ids of the documents" if record.text is None else "text"
             notes.append(f"no document has the {key}")
@@ -163,7 +163,7 @@ def _answers(
         outside = [name for name in record.labels if str(topic_of(name)) not in names and name != NONE]
         for name in outside if len(again) < len(rows) else ():
             if name not in hints:
-                near = difflib.get_close_matches(name, known, n=1) if len(hints) < HINTS else []
+                near = difflib.get_close_matches(name, topics, n=1) if len(hints) < HINTS else []
                 hints[name] = f"; did you mean {near[0]!r}?" if near else ""
             notes.append(f"{_short(name)} is not a topic of the model and counts as none of them{hints[name]}")
         for row in rows:
@@ -171,12 +171,10 @@ def _answers(
                 first[row] = record.place
                 labels[row] = [name for name in record.labels if str(topic_of(name)) in names] or [NONE]
                 scores[row] = score
-        if not notes:
-            del problems[record.place]
     return labels, None if all(map(math.isnan, scores)) else scores
 
 
-def _score(cell: object, place: str, problems: dict[str, list[str]]) -> float:
+def _score(cell: object, notes: list[str]) -> float:
     """The score of a row; NaN if it has none."""
     if is_missing(cell):
         return math.nan
@@ -185,9 +183,7 @@ def _score(cell: object, place: str, problems: dict[str, list[str]]) -> float:
     except (ValueError, OverflowError):
         value = math.nan
     if not 0 <= value <= 1:
-        problems.setdefault(place, []).append(
-            f"the score is {_short(cell)}: expected a number from 0 to 1, so it is ignored"
-        )
+        notes.append(f"the score is {_short(cell)}: expected a number from 0 to 1, so it is ignored")
         return math.nan
     return value
 

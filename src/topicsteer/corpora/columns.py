@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
-import shlex
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from topicsteer.corpora.cells import INDICATORS, JSON_LIST, StringSummary, indicator, label_names
+from topicsteer.corpora.cells import JSON_LIST, StringSummary, indicator, label_names
 from topicsteer.corpora.documents import EmptyTable, Names, ReadError, ReadOptions
 from topicsteer.corpora.readers.table_file import Table
 from topicsteer.system.values import NONE, is_missing, plain_id
@@ -44,8 +43,6 @@ RowProgress = Callable[[int], None]
 SAMPLE_ROWS = 1000
 # A column with repeating values is guessed to hold labels only if its cells have at most this many characters.
 MAX_LABEL_LENGTH = 80
-# This many neighbouring columns of 0 and 1 are guessed to be labels.
-SOME_INDICATORS = 3
 # A column with at least this many names is not guessed to hold labels if more than half of them occur once.
 MANY_NAMES = 20
 
@@ -85,10 +82,6 @@ class Columns:
         self._strings: dict[str, StringSummary] = {}
         # Hashes of the cells, eight bytes each, to find repeated ids.
         self._hashes: dict[str, array[int]] = {}
-        # Values of columns that hold nothing but 0, 1 and empty cells so far.
-        self._indicators: dict[str, set[bool]] = {}
-        # Columns that hold anything else.
-        self._others: set[str] = set()
         # Roles of the columns that are no longer free.
         self._roles: dict[str, str] = {}
         for table in blocks:
@@ -111,7 +104,6 @@ class Columns:
             alone = len(self._lengths) <= 3 and usual not in ID_NAMES and self._short(name)
             if alone or usual in (*wanted, *LABEL_NAMES, *FORBIDDEN_NAMES):
                 self._strings.setdefault(name, StringSummary()).add(cells)
-            self._add_indicators(name, cells)
             if usual in (*wanted, *LABEL_FILE_ID_NAMES) or _ID_LIKE.fullmatch(name.strip()):
                 hashes = (_hash(cell) for cell in cells if not is_missing(cell))
                 self._hashes.setdefault(name, array("q")).extend(hashes)
@@ -140,22 +132,6 @@ class Columns:
     def names(self) -> list[str]:
         """All columns of the table, in its order."""
         return list(self._lengths)
-
-    def _add_indicators(self, name: str, cells: Sequence[object]) -> None:
-        if name in self._others:
-            return
-        found = self._indicators.setdefault(name, set())
-        for cell in cells:
-            if is_missing(cell):
-                continue
-            # A column of other values is left at its first cell. Truth values and text have their own spelling.
-            value = INDICATORS.get(cell) if isinstance(cell, int | float) else None
-            value = INDICATORS.get(cell.strip()) if isinstance(cell, str) and cell.strip() in ("0", "1") else value
-            if value is None:
-                self._others.add(name)
-                del self._indicators[name]
-                return
-            found.add(value)
 
     def mean_length(self, *names: str) -> float:
         """Mean length of the strings in the first cells of some columns together."""
@@ -236,7 +212,7 @@ class Columns:
         if wanted is not None:
             names = [] if wanted is False else self._named_labels(wanted)
             if len(names) != 1 or not isinstance(wanted, str):
-                return self._take_indicators(names, False)
+                return self._take_indicators(names)
             return self._take_labels(names[0], "labels", False)
         name = self._find(None, LABEL_NAMES)
         many = name is not None and not self._label_file and self._strings[name].mostly_single(self.rows, MANY_NAMES)
@@ -247,14 +223,10 @@ class Columns:
             )
             name = None
         name = name or self._repeating()
-        if name is None and len(found := self._neighbouring_indicators()) >= SOME_INDICATORS:
-            return self._take_indicators(found, True)
         if name is None and self.free:
             left = ", ".join(map(repr, self.free))
-            several = f"; columns of 0 and 1: --labels {shlex.quote(','.join(found))}" if len(found) > 1 else ""
             self.guesses.append(
                 f"no labels found in {left}: if there are labels, pass their column as --labels (labels= in Python)"
-                f"{several}"
             )
         return self._take_labels(name, "labels", True)
 
@@ -268,30 +240,13 @@ class Columns:
         found: dict[str, None] = {}
         for part in parts:
             matches = [] if part in self.free else fnmatch.filter(self.free, part)
-            several = len(parts) > 1 or bool(matches)
-            found.update(dict.fromkeys(matches or [self._find(part if several else str(wanted), ()) or ""]))
+            found.update(dict.fromkeys(matches or [self._find(part, ()) or ""]))
         return list(found)
 
-    def _take_indicators(self, names: Sequence[str], guessed: bool) -> LabelColumn:
+    def _take_indicators(self, names: Sequence[str]) -> LabelColumn:
         for name in names:
             self._take(name, "labels", "", False)
-        if guessed:
-            listed = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
-            self.guesses.append(
-                f"labels are the {len(names)} columns {listed} of 0 and 1; if they are not, pass --labels none"
-                " (labels=False in Python)"
-            )
         return LabelColumn(names=tuple(names))
-
-    def _neighbouring_indicators(self) -> list[str]:
-        """The longest run of neighbouring columns that hold both 0 and 1."""
-        runs: list[list[str]] = [[]]
-        for name in self._lengths:
-            if name in self.free and len(self._indicators.get(name, ())) == 2:
-                runs[-1].append(name)
-            else:
-                runs.append([])
-        return max(runs, key=len)
 
     def forbidden(self) -> LabelColumn:
         """Choose the column of forbidden labels, if there is one and the user did not rule it out."""

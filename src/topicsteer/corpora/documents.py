@@ -457,9 +457,3 @@ class Documents:
         shown = np.random.default_rng(seed).random(len(self)) >= share
         labels = [list(names) if keep else [] for names, keep in zip(self.labels, shown, strict=True)]
         return replace(self, labels=labels)
-
-
-def documents_of(rows: Sequence[tuple[Any, ...]], columns: Sequence[str], report: ReadReport) -> Documents:
-    """Make documents from rows of id, text, labels, and one value per further column."""
-    ids, texts, labels, *more = ([row[field] for row in rows] for field in range(3 + len(columns)))
-    return Documents(ids, texts, labels, dict(zip(columns, more, strict=True)), report=report)

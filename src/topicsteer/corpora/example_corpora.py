@@ -16,7 +16,7 @@ from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
-from topicsteer.corpora.documents import Documents, ReadError, ReadReport, documents_of
+from topicsteer.corpora.documents import Documents, ReadError, ReadReport
 
 
 def example_table(copy: str | os.PathLike[str] | None = None) -> Path:
@@ -71,7 +71,9 @@ def load_docstrings(*, min_length: int = 200) -> Documents:
     ['linear algebra', 'sparse matrices']
     """
     rows = [(name, text, list(areas), package) for name, text, areas, package in all_rows() if len(text) >= min_length]
-    return documents_of(rows, ["package"], ReadReport("docstrings of the installed packages"))
+    ids, texts, labels, packages = map(list, zip(*rows, strict=True))
+    report = ReadReport("docstrings of the installed packages")
+    return Documents(ids, texts, labels, {"package": packages}, report=report)
 
 
 def read_areas() -> dict[str, list[str]]:

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -253,36 +253,23 @@ def path_of_row(table: Table, columns: Sequence[str], row: int) -> tuple[str, ..
     return tuple(path)
 
 
-def taxonomy_paths(value: Any) -> list[tuple[str, ...]]:
-    """The paths of a value of Label Studio's Taxonomy.
+def label_studio_answers(result: Any) -> list[Label]:
+    """The labels in a result of Label Studio: names of choices, paths of a taxonomy, and none of other kinds.
 
     Examples
     --------
-    >>> taxonomy_paths({"taxonomy": [["sport", "golf"], ["arts"]]})
+    >>> label_studio_answers({"type": "taxonomy", "value": {"taxonomy": [["sport", "golf"], ["arts"]]}})
     [('sport', 'golf'), ('arts',)]
     """
-    paths = value.get("taxonomy") if isinstance(value, dict) else None
-    if not isinstance(paths, list):
-        raise ValueError("expected a taxonomy: a list of paths")
-    return [tuple(split_labels(path, None)) for path in paths if isinstance(path, list) and path]
-
-
-def taxonomy_cell(cell: object) -> list[tuple[str, ...]] | None:
-    """The paths in a label cell of Label Studio's JSON-MIN or CSV export of a Taxonomy; None for any other cell.
-
-    Examples
-    --------
-    >>> taxonomy_cell([{"taxonomy": [["sport", "golf"]]}])
-    [('sport', 'golf')]
-    >>> taxonomy_cell('[{"taxonomy":[["arts"]]}]'), taxonomy_cell(["arts"])
-    ([('arts',)], None)
-    """
-    if isinstance(cell, str) and cell.startswith("[{"):
-        with suppress(ValueError, RecursionError):
-            cell = json.loads(cell)
-    if not isinstance(cell, list) or not cell or not all(isinstance(one, dict) and "taxonomy" in one for one in cell):
-        return None
-    return [path for one in cell for path in taxonomy_paths(one)]
+    kind = result.get("type") if isinstance(result, dict) else None
+    if kind not in ("choices", "taxonomy") or "value" not in result:
+        return []
+    answers = result["value"].get(kind) if isinstance(result["value"], dict) else None
+    if not isinstance(answers, list):
+        raise ValueError(f"expected a list of {kind}")
+    if kind == "choices":
+        return list(split_labels(answers, None))
+    return [tuple(split_labels(path, None)) for path in answers if isinstance(path, list) and path]
 
 
 def stated_separator(table: Table) -> str | None:
@@ -390,7 +377,7 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
     """Convert the table of a label file to labels."""
     like = None if options.like is None else ReadOptions(id=options.like.id or None)  # its labels are in another file
     columns = Columns([table], replace(options, labels=options.labels or None, like=like), label_file=True)
-    if "data" in columns.free and {"annotations", "completions"} & set(columns.free):
+    if {"data", "annotations"} <= set(columns.free):
         columns.guesses.append("labels come from Label Studio")
         read = _label_studio(table)
     elif "answer" in columns.free:
@@ -451,21 +438,14 @@ def plain_rows(table: Table, columns: Columns, levels: Sequence[str] = ()) -> Re
             f"{table.source}: which column holds the labels? Pass --labels (labels= in Python); the columns are {names}"
         )
     ids, texts, people = table.column(id_column), table.column(text_column), table.column(LABELLED_BY)
-    has, lacks, given = permitted.reader(table), forbids.reader(table), table.column(permitted.name)
+    has, lacks = permitted.reader(table), forbids.reader(table)
 
     def read(row: int) -> Iterator[Annotation]:
         key = _id(table.unguarded(ids[row]))
         names = tuple(str(table.unguarded(name)) for name in _people(people[row]))
-        forbidden = lacks(row)[0]
-        labels: Sequence[Label]
-        if levels:
-            labels = [path for path in [path_of_row(table, levels, row)] if path]
-        elif (paths := taxonomy_cell(given[row])) is not None:
-            labels = paths
-        else:
-            labels, zeros = has(row)
-            forbidden = [*forbidden, *zeros]
-        yield key, _text(texts[row]), labels, forbidden, names
+        labels, zeros = has(row)
+        path = path_of_row(table, levels, row)
+        yield key, _text(texts[row]), [path] if path else labels, [*lacks(row)[0], *zeros], names
 
     return read
 
@@ -493,7 +473,7 @@ def _label_studio(table: Table) -> Reader:
 
     def read(row: int) -> Iterator[Annotation]:
         data = table.columns["data"][row]
-        annotations = table.columns.get("annotations", table.columns.get("completions", ()))[row] or []
+        annotations = table.columns["annotations"][row] or []
         if not isinstance(data, dict) or not isinstance(annotations, list):
             raise ValueError("expected a task with data and a list of annotations")
         strings = {name: value for name, value in data.items() if isinstance(value, str) and name != "id"}
@@ -506,12 +486,8 @@ def _label_studio(table: Table) -> Reader:
             if not isinstance(annotation, dict) or annotation.get("was_cancelled"):
                 continue
             results = annotation.get("result")
-            labels = list[Label]()
-            for result in results if isinstance(results, list) else ():
-                if isinstance(result, dict) and "value" in result and result.get("type") == "choices":
-                    labels += split_labels(result["value"], None)
-                elif isinstance(result, dict) and "value" in result and result.get("type") == "taxonomy":
-                    labels += taxonomy_paths(result["value"])
+            every = map(label_studio_answers, results if isinstance(results, list) else ())
+            labels = list(chain.from_iterable(every))
             people = _people([named[place]] if named else _annotator(annotation.get("completed_by")))
             yield key, _text(text), labels, [], people
 

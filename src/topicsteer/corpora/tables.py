@@ -243,7 +243,7 @@ def read_documents(
 
     Parameters
     ----------
-    source : path, address, DataFrame, Hugging Face Dataset, list of str or list of dict
+    source : path, address, DataFrame, list of str or list of dict
         Any source of `read_folder` or `read_table`.
     options : ReadOptions, optional
         Columns, encoding, label file and bad rows. A folder has no columns: ``labels="folders"`` takes the names of
@@ -291,7 +291,7 @@ def read_table(source: object, *, keep_empty: bool = False, **options: Unpack[Re
 
     Parameters
     ----------
-    source : path, address, DataFrame, Hugging Face Dataset, list of str or list of dict
+    source : path, address, DataFrame, list of str or list of dict
         Files: .csv, .tsv, .xlsx, .jsonl, .json (a list of objects) or .parquet, each also with .gz. Addresses such
         as ``s3://bucket/a.csv`` are opened by fsspec (the extra ``remote``, and the fsspec package of that protocol).
     text : str or list of str, optional

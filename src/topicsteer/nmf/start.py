@@ -1,14 +1,12 @@
-"""Starting values of W and H: label profiles, Random Acol, uniform, NNDSVD."""
+"""Starting values of W and H: label profiles, Random Acol, uniform."""
 
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike, NDArray
-from scipy.optimize import linear_sum_assignment
+from numpy.typing import DTypeLike
 from sklearn.utils import check_random_state
-from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.random import sample_without_replacement
 
 from topicsteer.labels.supervision import Supervision
@@ -60,12 +58,6 @@ def start(problem: Problem) -> tuple[FirstWeights | None, Array]:
             return None, H
         H += 0.01 * H.mean()
         return partial(ones, n_components, X.dtype), H
-    if init == "nndsvd":
-        if X.matrix is None:
-            raise ValueError('init="nndsvd" needs the whole matrix in memory: use "labels", "acol" or "random".')
-        W, H = nndsvd(X.matrix, n_components, rng)
-        order = _nearest_profiles(H, label_profiles(X, problem.supervision, problem.weight))
-        return W[:, order].__getitem__, H[order]
     H = random_acol(X, n_components, rng) if init == "acol" else rng.uniform(size=shape).astype(X.dtype)
     return (lambda rows: rng.uniform(size=(rows.stop - rows.start, n_components)).astype(X.dtype)), H
 
@@ -168,31 +160,3 @@ def random_acol(X: Rows, n_components: int, rng: np.random.RandomState) -> Array
         shape=(n_components, X.shape[0]),
     )
     return X.combine(picks).astype(X.dtype)
-
-
-def nndsvd(X: sp.csr_array, n_components: int, rng: np.random.RandomState) -> tuple[Array, Array]:
-    """Non-negative double SVD (Boutsidis & Gallopoulos, 2008); zeros become the mean of X, so that they can change."""
-    rank = min(n_components, *X.shape)
-    U, S, Vt = randomized_svd(X, rank, random_state=rng)
-    fill = X.sum() / (X.shape[0] * X.shape[1])
-    W = np.full((X.shape[0], n_components), fill, dtype=X.dtype)
-    H = np.full((n_components, X.shape[1]), fill, dtype=X.dtype)
-    for k in range(rank):
-        pairs = [(np.maximum(sign * U[:, k], 0), np.maximum(sign * Vt[k], 0)) for sign in (1, -1)]
-        w, h = max(pairs, key=lambda pair: np.linalg.norm(pair[0]) * np.linalg.norm(pair[1]))
-        norm_w, norm_h = np.linalg.norm(w), np.linalg.norm(h)
-        if norm_w > 0 and norm_h > 0:
-            scale = np.sqrt(S[k] * norm_w * norm_h)
-            W[:, k] = np.where(w > 0, scale * w / norm_w, fill)
-            H[k] = np.where(h > 0, scale * h / norm_h, fill)
-    return W, H
-
-
-def _nearest_profiles(H: Array, profiles: Array) -> NDArray[np.intp]:
-    """Order of the rows of H that assigns each known topic the row most similar to its label profile."""
-    unit = H / np.maximum(np.linalg.norm(H, axis=1, keepdims=True), 1e-12)
-    topics, rows = linear_sum_assignment(-(profiles @ unit.T))
-    order = np.empty(len(H), dtype=np.intp)
-    order[topics] = rows
-    order[len(profiles) :] = np.setdiff1d(np.arange(len(H)), rows)
-    return order

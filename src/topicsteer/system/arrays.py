@@ -9,13 +9,10 @@ import hashlib
 import io
 import json
 import os
-import platform
 import re
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -38,8 +35,8 @@ _MODEL = "model.json"
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 # File of an array: its name and the start of its checksum.
 _FILE = re.compile(_NAME.pattern + r"-[0-9a-f]{12}\.npy")
-# Files left by an interrupted save; topicsteer 0.1 used the last name.
-_UNFINISHED = re.compile(rf"\.({_FILE.pattern}|{re.escape(_MODEL)})\.[0-9a-f]{{12}}{re.escape(PART)}|\.topicsteer\.tmp")
+# Files left by an interrupted save.
+_UNFINISHED = re.compile(rf"\.({_FILE.pattern}|{re.escape(_MODEL)})\.[0-9a-f]{{12}}{re.escape(PART)}")
 # Files that topicsteer may delete.
 _OURS = re.compile(f"{_FILE.pattern}|{_UNFINISHED.pattern}")
 # The lock of a model folder, which its writers hold; see `topicsteer.model.model_files`.
@@ -96,8 +93,7 @@ def save(folder: str | os.PathLike[str], meta: Mapping[str, JSON], arrays: Mappi
         folder.mkdir(parents=True, exist_ok=True)
         before = {name for name in os.listdir(folder) if not _UNFINISHED.fullmatch(name)}
         entries = {name: _put_array(folder, name, array) for name, array in arrays.items()}
-        document: dict[str, JSON] = {"topicsteer": __version__, "format": FORMAT, "versions": _versions()}
-        document |= {"arrays": entries, "meta": dict(meta)}
+        document: dict[str, JSON] = {"topicsteer": __version__, "format": FORMAT, "arrays": entries, "meta": dict(meta)}
         text = _readable({**document, "sha256": _checksum(document)}) + "\n"
         sync(folder.parent)
         sync(folder)
@@ -308,16 +304,6 @@ def _readable(value: JSON, depth: int = 2, indent: str = "\n") -> str:
     inner = indent + "  "
     lines = (f"{inner}{_readable(key)}: {_readable(item, depth - 1, inner)}" for key, item in value.items())
     return "{" + ",".join(lines) + indent + "}"
-
-
-@cache
-def _versions() -> dict[str, str]:
-    """Return versions of Python and its packages, for people who read model.json."""
-    versions = {"python": platform.python_version()}
-    for package in ("numpy", "scipy"):
-        with suppress(PackageNotFoundError):
-            versions[package] = version(package)
-    return versions
 
 
 def _sweep(folder: Path, keep: set[str]) -> None:

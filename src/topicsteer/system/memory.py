@@ -11,11 +11,6 @@ from pathlib import Path
 GROUPS = Path("/sys/fs/cgroup")
 # File with the names of the control groups of this process.
 OWN_GROUPS = Path("/proc/self/cgroup")
-# Files of a control group of version 2 and 1: limit, memory in use, and its parts.
-LIMITS = {"": "memory.max", "memory": "memory.limit_in_bytes"}
-USED = {"": "memory.current", "memory": "memory.usage_in_bytes"}
-# Files in memory that the system drops when it needs room, by the name of the number in the file "memory.stat".
-DROPPABLE = {"": "inactive_file", "memory": "total_inactive_file"}
 # More bytes than any machine has.
 MOST = 1e18
 # Number of the option of the C library's `mallopt` for the size of blocks that are returned when they are freed.
@@ -104,25 +99,21 @@ def group_limits(own_groups: Path = OWN_GROUPS, groups: Path = GROUPS) -> Iterat
 
     Inside a container its own group is the outermost one that is visible.
     """
-    own = {"": "/"}
+    own = "/"
     with suppress(OSError):
-        for line in own_groups.read_text().splitlines():
-            _, kinds, path = line.split(":", 2)
-            own |= {kind: path for kind in kinds.split(",") if kind in LIMITS}
-    for kind, path in own.items():
-        parts = [part for part in path.split("/") if part and part != ".."]
-        for depth in range(len(parts) + 1):
-            folder = groups.joinpath(kind, *parts[:depth])
-            with suppress(OSError, ValueError):
-                limit = int((folder / LIMITS[kind]).read_text())
-                yield limit, max(int((folder / USED[kind]).read_text()) - _droppable(folder, kind), 0)
+        lines = own_groups.read_text().splitlines()
+        own = next((line[3:] for line in lines if line.startswith("0::")), "/")
+    parts = [part for part in own.split("/") if part and part != ".."]
+    for depth in range(len(parts) + 1):
+        folder = groups.joinpath(*parts[:depth])
+        with suppress(OSError, ValueError):
+            limit, used = (int((folder / f"memory.{name}").read_text()) for name in ("max", "current"))
+            yield limit, max(used - _droppable(folder), 0)
 
 
-def _droppable(folder: Path, kind: str) -> int:
-    """Return bytes of files in memory that need not stay there."""
-    with suppress(OSError, ValueError):
-        for line in (folder / "memory.stat").read_text().splitlines():
-            name, number = line.split()
-            if name == DROPPABLE[kind]:
-                return int(number)
+def _droppable(folder: Path) -> int:
+    """Return bytes of files in memory that the system drops when it needs room."""
+    with suppress(OSError, ValueError, KeyError):
+        lines = (folder / "memory.stat").read_text().splitlines()
+        return int(dict(line.split() for line in lines)["inactive_file"])
     return 0

@@ -37,12 +37,14 @@ def read_delimited(file: TableFile, size: float, notes: list[str] | None = None)
     records = read_records(read_lines(file.path, file.encoding), delimiter, file.encoding, notes)
     with long_fields():
         _, header, _ = next(records, (0, [], None))
-        note = _unsplit(header, delimiter) if file.delimiter else ""
     if not header:
         raise ReadError(f"{file.path}: is empty; expected a header with the names of the columns")
     check_cells(file.path, 1, len(header))
     names = column_names(header)
-    guesses = (*file.guesses, note) if note else file.guesses
+    guesses = file.guesses
+    if file.delimiter and len(header) == 1 and set(DELIMITERS) & set(header[0]):
+        one = f"{delimiter!r} does not occur in the header, so there is one column, {header[0][:60]!r}"
+        guesses = (*guesses, f"{one}; to split it, pass another --delimiter (delimiter= in Python)")
     while True:
         rows: list[list[str]] = []
         places: list[int] = []
@@ -64,17 +66,6 @@ def read_delimited(file: TableFile, size: float, notes: list[str] | None = None)
         yield Table(file.path, named, places, "line", guesses, problems, guarded=True)
         if room > 0:
             return
-
-
-def _unsplit(header: list[str], delimiter: str | None) -> str:
-    """Return a note if the header is one column that another delimiter would split."""
-    other = guess_delimiter("".join(header)[:LONG_HEADER])
-    if len(header) != 1 or len(split_line(header[0], other)) == 1:
-        return ""
-    return (
-        f"{delimiter!r} does not occur in the header, so there is one column, {header[0][:60]!r}; to split it, pass "
-        f"--delimiter {other!r} (delimiter= in Python)"
-    )
 
 
 class Lines:

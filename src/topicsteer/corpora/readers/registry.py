@@ -1,4 +1,4 @@
-"""Choose the reader of a source: a file, a DataFrame, a Hugging Face Dataset, or a list of texts or dicts."""
+"""Choose the reader of a source: a file, a DataFrame, or a list of texts or dicts."""
 
 import math
 import os
@@ -56,12 +56,10 @@ def open_table(source: object, options: ReadOptions) -> TableBlocks:
 
 
 def _load_object(source: object) -> Table:
-    """Load a table in memory: a DataFrame, a Hugging Face Dataset, or a list of texts or dicts."""
+    """Load a table in memory: a DataFrame, or a list of texts or dicts."""
     if isinstance(source, Mapping):
         names = ", ".join(map(repr, list(source)[:5]))
         raise ReadError(f"cannot read a {type(source).__name__} of {names}: pass one of its values, or a DataFrame")
-    if getattr(source, "features", None) and hasattr(source, "column_names"):
-        return _from_hugging_face(source)
     frame = _from_frame(source)
     if frame is not None:
         return frame
@@ -70,10 +68,7 @@ def _load_object(source: object) -> Table:
         records = bool(rows) and all(isinstance(row, dict) for row in rows)
         columns = columns_of(rows) if records else {"text": rows}
         return Table("list", columns, range(1, len(rows) + 1))
-    raise ReadError(
-        f"cannot read a {type(source).__name__}: expected a file name, a DataFrame, a Hugging Face Dataset "
-        "or a list of strings"
-    )
+    raise ReadError(f"cannot read a {type(source).__name__}: expected a file name, a DataFrame or a list of strings")
 
 
 def _from_frame(source: object) -> Table | None:
@@ -103,23 +98,3 @@ def _dask_blocks(source: Any, size: float) -> Iterator[Table]:
         places = range(first, first + len(table.places))
         first = places.stop
         yield Table("Dask DataFrame", table.columns, places)
-
-
-def _from_hugging_face(source: Any) -> Table:
-    """Read a Dataset or IterableDataset of Hugging Face; class numbers become class names."""
-    source = source.with_format(None)  # Return plain Python values.
-    # An IterableDataset has no length. It is read once, not once per column.
-    sized = hasattr(source, "__len__")
-    columns = {name: list(source[name]) for name in source.column_names} if sized else columns_of(list(source))
-    columns = {name: _class_names(source.features.get(name), values) for name, values in columns.items()}
-    rows = len(next(iter(columns.values()), ()))
-    return Table("Dataset", columns, range(1, rows + 1))
-
-
-def _class_names(kind: Any, values: Any) -> list[object]:
-    """Return the values of a column, with class numbers, alone or in lists, replaced by class names."""
-    if hasattr(kind, "names"):
-        return [None if value is None or value < 0 else kind.names[value] for value in values]
-    if hasattr(getattr(kind, "feature", None), "names"):
-        return [_class_names(kind.feature, value or ()) for value in values]
-    return list(values)

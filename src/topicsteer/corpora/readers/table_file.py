@@ -261,9 +261,8 @@ def _open_address(address: str) -> BinaryIO:
 def find_encoding(path: str | Path) -> str:
     """Detect UTF-8, UTF-16 and UTF-32 (by their mark), or else Windows-1252.
 
-    UTF-16 without a mark is detected if its first letters are Latin: every second byte is then zero. Another file
-    without a mark is UTF-8 if at least half of its lines outside ASCII are valid UTF-8. So one damaged line among good
-    ones is a bad row and not a sign of another encoding.
+    A file without a mark is UTF-8 if at least half of its lines outside ASCII are valid UTF-8. So one damaged line
+    among good ones is a bad row and not a sign of another encoding.
     """
     valid = invalid = 0
     with open_bytes(path) as stream:
@@ -272,11 +271,6 @@ def find_encoding(path: str | Path) -> str:
                 for encoding, marks in BYTE_ORDER_MARKS.items():
                     if line.startswith(marks):
                         return encoding
-                even, odd = line[0:20:2], line[1:20:2]
-                if len(odd) >= 4 and not any(odd) and all(even):  # Latin letters in UTF-16 without a mark
-                    return "utf-16-le"
-                if len(odd) >= 4 and not any(even) and all(odd[:-1]):
-                    return "utf-16-be"
             if not line.isascii():
                 try:
                     line.decode()
