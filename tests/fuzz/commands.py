@@ -73,7 +73,6 @@ OPTIONS = {
         "--by",
         "--topic",
         "--how",
-        "--log",
     ],
     "flag": [
         "--incomplete",

@@ -114,6 +114,18 @@ def test_it_is_saved_and_loaded_like_any_other(on_disk, tmp_path):
     )
 
 
+@pytest.mark.parametrize("name", ["mine.txt", "mine.parquet", "00000.parquet"])
+def test_tables_of_the_user_stay(tmp_path, name):
+    table = tmp_path / "shares"
+    write_parts(table, np.eye(2), ["tea", "coffee"])
+    for folder in (table, tmp_path / "other"):
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_text("years")
+        with pytest.raises(ValueError, match="files that topicsteer did not write"):
+            write_parts(folder, np.eye(2), ["tea", "coffee"])
+        assert (folder / name).read_text() == "years"
+
+
 def test_an_interrupted_fit_starts_again_in_its_folder(table, whole, tmp_path):
     class Killed(BaseException):
         pass

@@ -97,7 +97,7 @@ def update(
         fitted.threads, before = threads, fitted.state_
         reading = reading.after(before.reading)
         documents = read_any(source, reading, fitted, quiet)
-        vectors = named_embeddings(embeddings, fitted, documents)
+        vectors = named_embeddings(embeddings, fitted)
         fitted.update(documents, embeddings=vectors, new_topics=new_topics, progress=progress)
         if fitted.state_ is not before:
             stop_if_interrupted(fitted)
@@ -152,7 +152,7 @@ def evaluate(
         vectors = named_embeddings(embeddings)
         documents = read_corpus(source, reading, use, memory, judged, progress=progress, quiet=quiet)
         if vectors is None and fitted is not None:
-            vectors = own_embeddings(fitted, documents)
+            vectors = own_embeddings(fitted)
         result = judged.evaluate(documents, embeddings=vectors, folds=folds, progress=progress)
     if out is not None:
         write(pl.DataFrame(result.table()), out, quiet)

@@ -261,7 +261,7 @@ class TopicModel:
             Column names of a table; a list of text columns is joined. The model remembers its columns.
         embeddings : array (n_documents, any), encoder, callable or str, optional
             An array, or an encoder of texts such as a sentence-transformers or model2vec model. Or their name: a .npy
-            file, a column of the table, or ``model2vec:FOLDER``. Memberships are then learnt from terms and
+            file, or ``model2vec:FOLDER``. Memberships are then learnt from terms and
             embeddings; the weight of the embeddings is chosen from the labels.
         after : TopicModel, optional
             An earlier model of the same documents under other labels. Its vocabulary and latent semantics are reused,
@@ -282,7 +282,6 @@ class TopicModel:
         self
         """
         from topicsteer.backends import on_cluster, on_disk
-        from topicsteer.backends.dask import client_of
         from topicsteer.model import pipeline
         from topicsteer.model.spool import spool, too_large
 
@@ -313,7 +312,7 @@ class TopicModel:
             E = None if vectors is None else embed(vectors, corpus.documents.texts)
             encode = None if vectors is None else encoder_of(vectors)
             corpus = replace(corpus, embeddings=E, encode=encode)
-            client, rows = client or client_of(source), None
+            rows = None
             stack.enter_context(work.in_use())
             if client is not None:
                 corpus = replace(corpus, rows=on_disk(corpus.rows, work.path / "blocks"))
