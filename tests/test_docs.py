@@ -154,7 +154,7 @@ def test_links_lead_somewhere(folder):
 
 def test_options_of_the_docs_exist():
     made = runpy.run_path(str(DOCS / "scripts" / "make_reference.py"))
-    options = {"--debug", "--help", "--log"}
+    options = {"--debug", "--help"}
     options |= {"--x", "--y", "--tls-ca-file", "--tls-cert", "--tls-key"}  # of other programs
     for _, function in made["commands"](made["app"], "topicsteer"):
         for option in made["options"](function):

@@ -632,7 +632,7 @@ def test_update_takes_new_documents_and_late_labels(run, tmp_path):
     code, _, err = run("update", model, tmp_path / "new.csv")
     assert code == 0
     assert "6 new documents; 4 new terms; new topics: milk" in err
-    code, _, err = run("update", model, "--label-file", tmp_path / "late.csv", "--no-grow", "--forget-factor", "0.9")
+    code, _, err = run("update", model, "--label-file", tmp_path / "late.csv")
     assert "2 with new labels" in err
     fitted = TopicModel.load(model)
     assert fitted.state_.topics.names == (*before, "milk")

@@ -82,16 +82,6 @@ def test_vectors_in_a_file(command, table):
     assert command(*judged).exit_code == 0
 
 
-def test_vectors_in_a_column_that_the_model_remembers(command, table):
-    assert command("fit", "train.csv", "--text", "text", "--free", "0", "--embeddings", "vector").exit_code == 0
-    assert TopicModel.load("model").state_.encoder["column"] == "vector"
-    assert command("report", "model", "train.csv", "--evaluate", "--out", "r.html").exit_code == 0
-    assert predicted(command) == ["drinks", "vehicles"]
-    assert command("update", "model", "new.parquet", "--out", "later").exit_code == 0
-    missing = command("fit", "train.csv", "--embeddings", "vektor", "--text", "text")
-    assert "there is no column 'vektor' with embeddings" in missing.stderr
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -106,6 +96,8 @@ def test_files_that_are_no_vectors(command, table, content, message):
         Path("bad.npy").write_bytes(b"\x93NUMPY\x01\x00")
     else:
         np.save("bad.npy", content, allow_pickle=True)
+    unknown = command("fit", "train.csv", "--embeddings", "vector")
+    assert "embeddings are 'vector': expected a .npy file, or model2vec:FOLDER" in unknown.stderr
     done = command("fit", "train.csv", "--embeddings", "bad.npy")
     assert done.exit_code == 1
     assert message in done.stderr

@@ -1,14 +1,12 @@
 """A nightly job: empty tables, mistyped labels, pipes, logs and settings in a file."""
 
 import json
-import time
 
 import pandas as pd
 import polars as pl
 import pytest
 
 from topicsteer import TopicModel
-from topicsteer.cli import terminal
 from topicsteer.corpora import Documents
 from topicsteer.model.predictor import Predictor
 
@@ -155,48 +153,3 @@ def test_evaluate_within_a_memory_limit_and_from_a_pipe(run, tmp_path, monkeypat
     first, second = json.loads(whole[1]), json.loads(blocks[1])
     assert first.keys() == second.keys()
     assert second["topics"]["F1"] == pytest.approx(first["topics"]["F1"], abs=1e-4)
-
-
-def lines(err):
-    return [json.loads(line) for line in err.splitlines()]
-
-
-def test_a_log_of_json_lines(run, model, tmp_path):
-    new = written(tmp_path / "new.csv", id=["n1", "n2"], text=["green tea", ""], label=["tea", ""])
-    code, _, err = run("update", model, new, "--log", "json")
-    log = lines(err)
-    assert code == 0
-    assert all({"time", "level", "message"} <= line.keys() for line in log)
-    assert any("1 new document" in line["message"] for line in log)
-    assert log[-1]["message"] == "update ended"
-    assert log[-1]["code"] == 0
-    assert log[-1]["seconds"] > 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["predict", "nowhere", "new.csv"], 1, "nowhere"),
-        (["predict", "--threads", "two"], 2, "threads"),
-        (["nothing"], 2, "nothing"),
-    ],
-)
-def test_failures_in_a_log_of_json_lines(run, arguments, code, message):
-    found, _, err = run("--log=json", *arguments)
-    log = lines(err)
-    assert found == code
-    assert [line["level"] for line in log[-2:]] == ["error", "error"]
-    assert message in log[-2]["message"]
-    assert log[-1]["code"] == code
-
-
-def test_a_log_has_warnings_and_progress(capsys, monkeypatch):
-    monkeypatch.setattr(terminal, "SILENCE", 0.01)
-    with terminal.logging_json():
-        terminal.notify(f"[yellow]warning:[/yellow] {terminal.escape('[b]')}", level="warning")
-        with terminal.working() as progress:
-            progress("fit", 3, 10, "objective 2")
-            time.sleep(0.1)
-    log = lines(capsys.readouterr().err)
-    assert (log[0]["level"], log[0]["message"]) == ("warning", "[b]")
-    assert {"level": "progress", "stage": "fit", "done": 3, "total": 10}.items() <= log[1].items()

@@ -139,7 +139,7 @@ def test_update_prints_the_topics(run, tmp_path):
     assert code == 0
     assert "topic 3" in out
     pl.DataFrame({"id": [99], "text": ["cold milk and milk foam"], "label": ["milk"]}).write_csv(tmp_path / "b.csv")
-    code, out, err = run("update", tmp_path / "m", tmp_path / "b.csv", "--no-grow")
+    code, out, err = run("update", tmp_path / "m", tmp_path / "b.csv")
     assert code == 0
     assert "milk" in out
     assert "new topics: milk" in err

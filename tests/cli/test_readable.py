@@ -118,18 +118,6 @@ def test_a_fit_prints_one_line_per_topic(screen, corpus, tmp_path):
     assert terminal.one_line_each(names, [], 80) == names  # no room
 
 
-def test_a_narrow_table_of_topics_has_kinds_and_labelled_documents_in_one_column():
-    table = {"topic": ["a name of a topic", "pot", "(none)"], "kind": ["known", "free", "none"], "labelled": [3, 0, 2]}
-    table["terms"] = ["leaves, kettle, water, green", "porcelain, glaze", ""]
-    narrow, wide = (terminal.one_line_each(table, [], width) for width in (60, 80))
-    assert wide == table
-    assert narrow == {
-        "topic": table["topic"],
-        "labelled": [3, "free", 2],
-        "terms": ["leaves, kettle, water", "porcelain, glaze", ""],
-    }
-
-
 @pytest.mark.parametrize("many", [False, True])
 def test_predictions_in_a_terminal_are_a_short_list(screen, run, corpus, tmp_path, many):
     table = pl.read_csv(corpus / "tickets.csv").head(100 if many else 30)

@@ -88,7 +88,7 @@ def test_wrong_options(run, model, table, options, code, words):
 
 def test_documents_are_drawn_for_shares(run, model, table, tmp_path):
     out = tmp_path / "next.csv"
-    code, _, _ = run("suggest", model, table, "--for", "prevalence", "-n", "30", "--out", out)
+    code, _, _ = run("suggest", model, table, "--how", "prevalence", "-n", "30", "--out", out)
     assert code == 0
     found = pl.read_csv(out)
     assert set(found["chosen"]) == {"doubt 2"}
@@ -96,4 +96,3 @@ def test_documents_are_drawn_for_shares(run, model, table, tmp_path):
     assert found["probability"].n_unique() > 10
     code, out, _ = run("suggest", model, table, "-n", "3", "--quiet")
     assert pl.read_csv(io.StringIO(out))["chosen"].to_list() == ["suggested 2"] * 3
-    assert run("suggest", model, table, "--for", "prevalence", "--how", "random")[0] == 2

@@ -48,10 +48,10 @@ def write(folder: Path, name: str, turns: bool, seed: int, out: Connection) -> N
     try:
         if turns:
             with writing(folder):
-                TopicModel.load(folder).update(documents, grow=False).save(folder)
+                TopicModel.load(folder).update(documents).save(folder)
         else:
             while True:
-                model = TopicModel.load(folder).update(documents, grow=False)
+                model = TopicModel.load(folder).update(documents)
                 try:
                     model.save(folder)
                     break

@@ -73,13 +73,6 @@ def test_an_encoder_embeds_new_documents_and_is_passed_again_on_loading(tmp_path
         TopicModel.load(tmp_path / "model").predict(["iii"])
 
 
-def test_confidence_is_checked():
-    for bad in ([1.0], np.zeros(len(TEXTS)), np.full(len(TEXTS), np.nan)):
-        with pytest.raises(ValueError, match="one number above 0 per document, 24 in all"):
-            TopicModel(0).fit(TEXTS, LABELS, confidence=bad)
-    assert TopicModel(0).fit(TEXTS, LABELS, confidence=np.ones(len(TEXTS))).state_.known_memberships.shape == (24, 2)
-
-
 def test_embeddings_of_an_update_join_those_of_the_fit():
     model = TopicModel(0).fit(TEXTS, LABELS, embeddings=MEANING)
     model.update(["mmm nnn", "ooo ppp"], embeddings=[[1.0, 0.0], [0.0, 1.0]])

@@ -132,8 +132,6 @@ def test_an_update_from_a_file_knows_topics_with_numbers(tmp_path):
     assert model.state_.supervision.counts.tolist() == [2, 1]
     assert model.memberships().columns == ["id", "1", "2", "(none)"]
     assert model.memberships()["id"].to_list() == [*map(str, range(12)), "x"]
-    model.findings.to_parquet(tmp_path / "tables")
-    assert pl.read_parquet(tmp_path / "tables" / "memberships")["id"].to_list() == [*map(str, range(12)), "x"]
 
 
 def test_no_topic_hides_another_column():

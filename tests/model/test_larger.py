@@ -114,33 +114,16 @@ def test_it_is_saved_and_loaded_like_any_other(on_disk, tmp_path):
     )
 
 
-def assert_written(folder, model):
-    memberships = pl.read_parquet(folder / "memberships" / "*.parquet")
-    assert memberships.equals(model.memberships())
-    shares = pl.read_parquet(folder / "document_topics" / "*.parquet")
-    assert shares["id"].to_list() == list(model.state_.topics.ids)
-    np.testing.assert_array_equal(shares[:, 1:].to_numpy(), model.state_.topics.proportions)
-
-
-def test_tables_in_parts(on_disk, whole, tmp_path):
-    for model in (on_disk, whole):
-        model.findings.to_parquet(tmp_path, rows_per_file=100)  # the second time over what is there
-        assert len(list((tmp_path / "memberships").iterdir())) == -(-len(model.state_.topics.W) // 100)
-        assert_written(tmp_path, model)
-
-
 @pytest.mark.parametrize("name", ["mine.txt", "mine.parquet", "00000.parquet"])
-def test_tables_of_the_user_stay(whole, tmp_path, name):
-    whole.findings.to_parquet(tmp_path)
-    (tmp_path / "memberships" / name).write_text("years")
-    with pytest.raises(ValueError, match="files that topicsteer did not write"):
-        whole.findings.to_parquet(tmp_path)
-    other = tmp_path / "other" / "memberships"
-    other.mkdir(parents=True)
-    (other / name).write_text("years")
-    with pytest.raises(ValueError, match="files that topicsteer did not write"):
-        whole.findings.to_parquet(tmp_path / "other")
-    assert (other / name).read_text() == (tmp_path / "memberships" / name).read_text() == "years"
+def test_tables_of_the_user_stay(tmp_path, name):
+    table = tmp_path / "shares"
+    write_parts(table, np.eye(2), ["tea", "coffee"])
+    for folder in (table, tmp_path / "other"):
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_text("years")
+        with pytest.raises(ValueError, match="files that topicsteer did not write"):
+            write_parts(folder, np.eye(2), ["tea", "coffee"])
+        assert (folder / name).read_text() == "years"
 
 
 def test_an_interrupted_fit_starts_again_in_its_folder(table, whole, tmp_path):

@@ -110,7 +110,6 @@ def test_the_same_file_twice_changes_nothing(model):
     assert (model.update_.new, model.update_.unchanged) == (0, 40)
     assert np.array_equal(model.estimator_.components_, H)
     assert np.array_equal(model.state_.topics.W, W)
-    assert model.state_.weights.sum() == 160
 
 
 def test_another_text_takes_the_place_of_the_old_one(model):
@@ -211,36 +210,9 @@ def test_of_documents_that_are_gone_sums_stay(monkeypatch, guided, free):
         model.update(labels={documents.ids[reservoir.rows[0]]: "milk"})
 
 
-def test_what_is_forgotten_counts_less(model):
-    old, new = pile(120)[0], pile(60, start=120)[0]
-    model.update(new, forget_factor=0.5)
-    assert model.state_.weights.tolist() == [0.5] * 120 + [1] * 60
-    assert model.vectorizer_.n_texts_ == 120
-    assert model.estimator_.forget_factor == 1
-    for factor in (-0.1, 1.1):
-        with pytest.raises(ValueError, match="forget_factor"):
-            model.update(old, forget_factor=factor)
-
-
-def test_everything_may_be_forgotten_but_the_topics(model):
-    new, _ = pile(60, start=120)
-    model.update(new, forget_factor=0)
-    assert model.state_.weights.tolist() == [0] * 120 + [1] * 60
-    assert reservoir_of(model.state_).rows.tolist() == list(range(120, 180))
-    assert not np.abs(model.estimator_.history_.cross).sum()
-    assert np.isfinite(model.state_.topics.H).all()
-    assert (model.state_.known_memberships[120:].sum(axis=1) > 0).all()
-    with pytest.warns(UserWarning, match="empty: other topics"):
-        model.update(labels={new.ids[0]: ["tea"]}, forget_factor=0)
-    assert reservoir_of(model.state_).rows.tolist() == [120]
-
-
-def test_the_vocabulary_grows_or_stays(model):
+def test_the_vocabulary_grows(model):
     terms = list(model.vectorizer_.vocabulary_)
     new = Documents(["x", "y"], ["tea with sencha", "sencha leaves"], [["tea"], []])
-    fixed = TopicModel(free_topics=2).fit(pile(120)[0]).update(new, grow=False)
-    assert list(fixed.vectorizer_.vocabulary_) == terms
-    assert np.array_equal(fixed.vectorizer_.idf_, model.vectorizer_.idf_)
     model.update(new)
     assert list(model.vectorizer_.vocabulary_)[: len(terms)] == terms
     assert list(model.vectorizer_.vocabulary_)[len(terms) :] == ["sencha"]

@@ -4,22 +4,19 @@ import io
 import logging
 import os
 import sys
-import time
 import traceback
 import warnings
-from collections.abc import Mapping
 from itertools import takewhile
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
-from typer.main import get_command
 
 from topicsteer import __version__
 from topicsteer.cli.finding_commands import coders, prevalence
 from topicsteer.cli.fit_commands import demo, evaluate, fit, update
 from topicsteer.cli.label_command import label
 from topicsteer.cli.model_commands import audit, edit, explain, predict, report, suggest, topics
-from topicsteer.cli.terminal import escape, logging_json, notify
+from topicsteer.cli.terminal import escape, notify
 from topicsteer.system.failures import Kind, failure
 
 # Exit codes of failures; 0 is success, and 2 a wrong option.
@@ -47,14 +44,13 @@ def print_version(wanted: bool) -> None:
 def main_options(
     version: Annotated[bool, typer.Option("--version", callback=print_version, help="Print the version.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-    log: Annotated[Literal["text", "json"], typer.Option(help="Messages: text, or one JSON object per line.")] = "text",
 ) -> None:
-    """Options before a command, which may stand anywhere; :func:`main` reads them first."""
+    """Options before a command; ``--debug`` may stand anywhere, because :func:`main` reads it first."""
 
 
 def only_once(arguments: list[str]) -> None:
     """Refuse options that are given twice: the parser would drop all values but one."""
-    names = [word.split("=")[0] for word in takewhile(lambda word: word != "--", arguments) if word.startswith("--")]
+    names = [word.split("=")[0] for word in arguments if word.startswith("--")]
     for name in names:
         if names.count(name) > 1 and name not in REPEATABLE:
             hint = " Several columns of labels: --labels tea,coffee or --labels 'cs.*'." if name == "--labels" else ""
@@ -66,58 +62,29 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # half of a surrogate pair must not end a command
             stream.reconfigure(errors="backslashreplace")
-    given, words = first_options(sys.argv[1:])
-    debug, began, as_json = "--debug" in given, time.monotonic(), given.get("--log") == "json"
+    words = list(takewhile(lambda word: word != "--", sys.argv[1:]))
+    debug, after = "--debug" in words, sys.argv[1 + len(words) :]
     logging.getLogger("topicsteer").setLevel(logging.DEBUG if debug else logging.NOTSET)
-    with logging_json(as_json):
-        try:
-            only_once(sys.argv[1:])
-            code = run(given, words, as_json)
-        except Exception as error:
-            code = report_failure(error, debug)
-        if as_json:
-            command = next((word for word in words if word in get_command(app).commands), "topicsteer")  # type: ignore[attr-defined]
-            seconds = round(time.monotonic() - began, 3)
-            notify(f"{command} ended", level="error" if code else "info", code=code, seconds=seconds)
+    try:
+        only_once(words)
+        code = run([word for word in words if word != "--debug"] + after)
+    except Exception as error:
+        code = report_failure(error, debug)
     if code:
         sys.exit(code)
 
 
-def first_options(arguments: list[str]) -> tuple[dict[str, str], list[str]]:
-    """The options before a command, wherever they stand, and all other words."""
-    words, rest = list(takewhile(lambda word: word != "--", arguments)), []
-    after, given = arguments[len(words) :], dict[str, str]()
-    while words:
-        word = words.pop(0)
-        name, equals, value = word.partition("=")
-        if word == "--debug":
-            given[word] = ""
-        elif name == "--log" and (equals or words):
-            given[name] = value if equals else words.pop(0)
-        else:
-            rest.append(word)
-    return given, rest + after
-
-
-def run(given: Mapping[str, str], words: list[str], as_json: bool) -> int:
+def run(words: list[str]) -> int:
     """Run the command of these words, and return the exit code."""
-    front = ["--log", given["--log"]] if "--log" in given else []  # the parser checks its value
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_: notify(
-            f"[yellow]warning:[/yellow] {escape(str(message))}", level="warning"
-        )
+        warnings.showwarning = lambda message, *_: notify(f"[yellow]warning:[/yellow] {escape(str(message))}")
         try:
-            code = app([*front, *words], standalone_mode=not as_json)
+            code = app(words)
         except SystemExit as end:
             code = end.code
         except KeyboardInterrupt:
             code = INTERRUPTED
-        except Exception as error:  # a wrong command line, if the parser leaves its message to the log
-            if not as_json or not hasattr(error, "format_message"):
-                raise
-            notify(escape(error.format_message()), level="error")
-            code = getattr(error, "exit_code", 2)
         finally:
             sys.stdout.flush()  # a full disk is an error of this command
         notify("interrupted", quiet=code != INTERRUPTED)
@@ -133,7 +100,7 @@ def report_failure(error: Exception, debug: bool) -> int:
         traceback.print_exception(error)
     found = failure(error)
     more = "" if debug or found.kind is not Kind.DEFECT else ". Run it again with --debug, and report the traceback"
-    notify(f"[red]error:[/red] {escape(found.sentence + more)}", level="error")
+    notify(f"[red]error:[/red] {escape(found.sentence + more)}")
     abandon_output()
     return CODES[found.kind]
 

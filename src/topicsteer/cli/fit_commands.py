@@ -82,8 +82,6 @@ def update(
     source: Annotated[Path | None, Argument(callback=options.or_standard_input, help=HELP["update"]["source"])] = None,
     *,
     reading: "ReadOptions",
-    forget_factor: Annotated[float, Option(min=0, max=1, help=HELP["update"]["forget_factor"])] = 1.0,
-    grow: Annotated[bool, Option(help=HELP["update"]["grow"])] = True,
     new_topics: Annotated[bool, Option(help=HELP["update"]["new_topics"])] = True,
     embeddings: options.Embeddings = None,
     out: Annotated[Path | None, Option("--out", "-o", help=HELP["update"]["out"])] = None,
@@ -99,15 +97,8 @@ def update(
         fitted.threads, before = threads, fitted.state_
         reading = reading.after(before.reading)
         documents = read_any(source, reading, fitted, quiet)
-        vectors = named_embeddings(embeddings, fitted, documents)
-        fitted.update(
-            documents,
-            embeddings=vectors,
-            forget_factor=forget_factor,
-            grow=grow,
-            new_topics=new_topics,
-            progress=progress,
-        )
+        vectors = named_embeddings(embeddings, fitted)
+        fitted.update(documents, embeddings=vectors, new_topics=new_topics, progress=progress)
         if fitted.state_ is not before:
             stop_if_interrupted(fitted)
         fitted.save(out, texts=fitted.documents_ is not None)
@@ -161,7 +152,7 @@ def evaluate(
         vectors = named_embeddings(embeddings)
         documents = read_corpus(source, reading, use, memory, judged, progress=progress, quiet=quiet)
         if vectors is None and fitted is not None:
-            vectors = own_embeddings(fitted, documents)
+            vectors = own_embeddings(fitted)
         result = judged.evaluate(documents, embeddings=vectors, folds=folds, progress=progress)
     if out is not None:
         write(pl.DataFrame(result.table()), out, quiet)

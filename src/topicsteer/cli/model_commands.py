@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from rich.console import Console
@@ -113,16 +113,15 @@ def predicted(
     fitted: "TopicModel", blocks: DocumentBlocks, embeddings: str | None, as_text: bool, progress: "Progress"
 ) -> "Iterator[Predicted]":
     """Yield each block of documents with its predictions."""
-    from topicsteer.model.predictor import VectorFile, for_documents
+    from topicsteer.model.predictor import VectorFile
 
-    vectors = None if embeddings is None else named_embeddings(embeddings, fitted)
+    vectors = named_embeddings(embeddings, fitted)
     if isinstance(vectors, VectorFile):
         vectors.check_rows(blocks.rows)
     done = 0
     for documents in blocks:
-        own = vectors or named_embeddings(None, fitted, documents)
-        E = own.vectors[done : done + len(documents)] if isinstance(own, VectorFile) else own
-        found = fitted.predictor_.predict(documents, for_documents(E, documents))
+        E = vectors.vectors[done : done + len(documents)] if isinstance(vectors, VectorFile) else vectors
+        found = fitted.predictor_.predict(documents, E)
         yield documents, found.table(as_text=as_text)
         done += len(documents)
         progress("predict", done, blocks.rows, "")
@@ -190,7 +189,7 @@ def report(
             raise ValueError("--by and --evaluate need the training documents: pass their file after the model.")
         found = None
         if evaluate and documents is not None:
-            vectors = named_embeddings(embeddings, fitted, documents) or own_embeddings(fitted, documents)
+            vectors = named_embeddings(embeddings, fitted) or own_embeddings(fitted)
             found = fitted.evaluate(documents, fitted.state_.supervision, embeddings=vectors, progress=progress)
         name = title or f"Topics of {source.name if source else model}"
         if out.suffix == ".md":
@@ -209,16 +208,12 @@ def suggest(
     n: Annotated[int, Option("-n", min=1, help=HELP["suggest"]["n"])] = 20,
     topic: Annotated[str | None, Option(help=HELP["suggest"]["topic"])] = None,
     how: Annotated[str, Option(help=HELP["suggest"]["how"])] = "useful",
-    purpose: Annotated[Literal["prevalence"] | None, Option("--for", help=HELP["suggest"]["for"])] = None,
     out: Out = None,
     *,
     reading: "ReadOptions",
     quiet: Quiet = False,
 ) -> None:
     """Suggest documents to label next: id, start of the text, likely topics, reason, and how they were chosen."""
-    if purpose is not None and (how != "useful" or topic is not None):
-        raise BadParameter("use either --for, --how or --topic")
-    how = purpose or how
     fitted = load(model)
     with working(quiet):
         documents = read(source, reading, fitted, quiet=quiet)

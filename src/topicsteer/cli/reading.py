@@ -221,25 +221,22 @@ def load_with_documents(path: Path, source: Path | None, reading: ReadOptions, q
     return fitted if source is None else fitted.attach(read(source, reading, fitted, quiet=quiet))
 
 
-def named_embeddings(
-    name: str | None, fitted: TopicModel | None = None, documents: Documents | Spool | None = None
-) -> NamedEmbeddings | None:
-    """The embeddings of --embeddings, or of the column that a model remembers; refused for a model without any."""
-    from topicsteer.model.predictor import embeddings_named, remembered_column
+def named_embeddings(name: str | None, fitted: TopicModel | None = None) -> NamedEmbeddings | None:
+    """The embeddings of --embeddings; refused for a model without any."""
+    from topicsteer.model.predictor import embeddings_named
 
     if name is None:
-        columns = getattr(documents, "columns", {})
-        return None if fitted is None else remembered_column(fitted.state_.encoder, columns)
+        return None
     if fitted is not None and not fitted.state_.encoder and not fitted.state_.uses_embeddings:
         raise ValueError("this model was fitted without embeddings: leave out --embeddings, or fit it again with them.")
     return embeddings_named(name)
 
 
-def own_embeddings(fitted: TopicModel, documents: Documents | Spool) -> NamedEmbeddings | None:
+def own_embeddings(fitted: TopicModel) -> NamedEmbeddings | None:
     """The embeddings that a fitted model remembers, for an evaluation; an error if it needs others."""
     from topicsteer.model.predictor import missing_embeddings, remembered
 
-    found = named_embeddings(None, fitted, documents) or remembered(fitted.state_.encoder)
+    found = remembered(fitted.state_.encoder)
     if found is None and fitted.state_.uses_embeddings:
         raise ValueError(missing_embeddings(fitted.state_.encoder))
     return found

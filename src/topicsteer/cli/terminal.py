@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -36,8 +34,6 @@ INTERVAL = "95 % interval"
 LONGEST_LIST = 20
 # Room for terms below which a table of topics is not cut to one line per topic.
 LEAST_TERMS = 16
-# Room for terms, some three of them, below which the kind of a topic has no column of its own.
-SOME_TERMS = 32
 
 
 def shares(table: Values) -> Values:
@@ -93,30 +89,19 @@ def comparisons(table: Values) -> Iterator[tuple[str, Values]]:
 def one_line_each(table: Values, columns: Sequence[Column], width: int) -> Values:
     """A table of topics with one line per topic: only the first terms that fit a terminal of this width.
 
-    If there is little room, the column of labelled documents has the kinds too. If names leave too little room, nothing
-    is cut.
+    If names leave too little room, nothing is cut.
 
     Examples
     --------
     >>> one_line_each({"topic": ["tea"], "terms": ["cup, leaves, kettle, pot"]}, [], 31)["terms"]
     ['cup, leaves, kettle']
     """
-    room = _room(table, columns, width)
-    if room < SOME_TERMS and "kind" in table:
-        pairs = zip(table["kind"], table["labelled"], strict=True)
-        table = table | {"labelled": [kind if kind == "free" else count for kind, count in pairs]}
-        del table["kind"]
-        room = _room(table, columns, width)
+    shown = [column for column in typed(table, columns) if column.name != "terms"]
+    own = (max(map(cell_len, (c.name, *map(c.format, table[c.name])))) for c in shown)
+    room = width - sum(used + 3 for used in own) - 4
     if room < LEAST_TERMS:
         return table
     return table | {"terms": [_first_terms(terms, room) for terms in table["terms"]]}
-
-
-def _room(table: Values, columns: Sequence[Column], width: int) -> int:
-    """Characters that the other columns leave for terms."""
-    shown = [column for column in typed(table, columns) if column.name != "terms"]
-    own = (max(map(cell_len, (c.name, *map(c.format, table[c.name])))) for c in shown)
-    return width - sum(used + 3 for used in own) - 4
 
 
 def _first_terms(terms: str, room: int) -> str:
@@ -147,8 +132,6 @@ console = Console(stderr=True)
 LONGEST = 100_000  # characters of a text
 # Seconds until the first sign of life where standard error is no terminal.
 SILENCE = 10.0
-# Whether messages are lines of JSON.
-_log = {"json": False}
 # Temporary files, and what messages call them.
 _aliases: dict[str, str] = {}
 # Topics in the printed table of an evaluation, if there are more, and of an update.
@@ -163,7 +146,7 @@ def working(quiet: bool = False) -> Iterator[types.Progress]:
     if quiet:
         yield lambda *_: None
         return
-    if _log["json"] or not console.is_terminal:
+    if not console.is_terminal:
         with signs_of_life() as progress:
             yield progress
         return
@@ -198,9 +181,7 @@ def signs_of_life() -> Iterator[types.Progress]:
             stage, done, total, detail = now[0]
             amount = f" {done:,} of {total:,}" if total else f" {done:,}" if done else ""
             where = escape(f"{stage}{amount}{f', {detail}' if detail else ''}")
-            seconds = time.monotonic() - began
-            fields: dict[str, Any] = {"stage": stage, "done": done, "total": total, "seconds": round(seconds, 1)}
-            notify(f"[dim]working for {seconds:,.0f} s: {where}[/dim]", level="progress", **fields)
+            notify(f"[dim]working for {time.monotonic() - began:,.0f} s: {where}[/dim]")
             pause *= 1.5
 
     thread = threading.Thread(target=speak, daemon=True)
@@ -212,34 +193,18 @@ def signs_of_life() -> Iterator[types.Progress]:
         thread.join()
 
 
-def notify(message: str, quiet: bool = False, *, level: str = "info", **fields: object) -> None:
-    """Print a message on standard error; a log of JSON lines has its level and further fields too."""
+def notify(message: str, quiet: bool = False) -> None:
+    """Print a message on standard error."""
     if quiet:
         return
     for path, name in _aliases.items():
         message = message.replace(path, name)
-    if not _log["json"]:
-        console.print(message, highlight=False, soft_wrap=not console.is_terminal)  # a terminal breaks words
-        return
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    plain = markup.render(message).plain.strip().removeprefix(f"{level}: ")
-    line = {"time": now, "level": level, "message": plain} | fields
-    print(json.dumps(line, ensure_ascii=False), file=sys.stderr, flush=True)
+    console.print(message, highlight=False, soft_wrap=not console.is_terminal)  # a terminal breaks words
 
 
 def call(path: Path, name: str) -> None:
     """Let messages call a file by a name instead of its path."""
     _aliases[str(path)] = name
-
-
-@contextmanager
-def logging_json(wanted: bool = True) -> Iterator[None]:
-    """Write every message as one JSON object per line, for programs that collect logs."""
-    before, _log["json"] = _log["json"], wanted
-    try:
-        yield
-    finally:
-        _log["json"] = before
 
 
 def show(

@@ -593,7 +593,7 @@ class Edits:
 
         model = self._model
         documents = Documents(model.state_.ids, model._texts())
-        corpus = replace(training_corpus(model), documents=documents, weight=model.state_.weights)
+        corpus = replace(training_corpus(model), documents=documents)
         work = Scratch()
         model.state_ = pipeline.regroup(
             model.state_, corpus, model._settings(), self._guide_with_groups(), free_groups, work.path

@@ -9,22 +9,22 @@ import platform
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from topicsteer import __version__, metrics
+from topicsteer import __version__
 from topicsteer.analysis.agreement import comparison_table, disagreements, label_weights, people_of
 from topicsteer.analysis.evaluation import LOGISTIC, OURS, Evaluation
 from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.prevalence import Prevalence
 from topicsteer.analysis.sampling import Sample, label_values
 from topicsteer.analysis.table_columns import Column, missing
-from topicsteer.analysis.topics import corrected, parts
+from topicsteer.analysis.topics import corrected
 from topicsteer.corpora import Documents, ReadOptions, ReadReport
 from topicsteer.corpora.coder_files import read_predictions
 from topicsteer.corpora.documents import OnError
@@ -40,14 +40,10 @@ from topicsteer.model.predictor import beginning
 from topicsteer.model.reports import document_map
 from topicsteer.report.map_page import map_table
 from topicsteer.report.methods_page import MethodsPage, Section, html, markdown
-from topicsteer.report.table_files import PART, write_parts
 from topicsteer.system.files import Scratch, one_at_a_time, write_text
 from topicsteer.system.types import Progress
-from topicsteer.system.values import NONE
 
 if TYPE_CHECKING:
-    from distributed import Client
-
     from topicsteer.model.given_documents import Source
     from topicsteer.model.predictor import Frame
     from topicsteer.model.topic_model import TopicModel
@@ -585,32 +581,6 @@ class Findings:
             write_text(path, page)
         return page
 
-    def coherence(self, n: int = 10, measure: Literal["npmi", "umass"] = "npmi") -> Frame:
-        """Table of the coherence of each topic: how often its top terms occur in the same training documents.
-
-        Parameters
-        ----------
-        n : int, default=10
-            Number of top terms.
-        measure : {"npmi", "umass"}, default="npmi"
-            As in :func:`topicsteer.metrics.coherence`.
-
-        Returns
-        -------
-        table
-            The topic, its coherence (NaN with fewer than two terms), and the terms.
-        """
-        topics, places = self._model.state_.topics, {term: k for k, term in enumerate(self._model.state_.vocabulary)}
-        terms = [topics.top_terms(k, n) for k in range(len(topics))]
-        rows = self._model._rows_of(self._model._texts())
-        X = rows.matrix if rows.matrix is not None else rows.take(np.arange(rows.shape[0]))
-        found = [
-            float(metrics.coherence(X, [[places[term] for term in own]], measure)[0]) if len(own) > 1 else np.nan
-            for own in terms
-        ]
-        shown = [", ".join(own) for own in terms]
-        return self._model._table({"topic": list(topics.names), "coherence": found, "terms": shown})
-
     def document_map(self, *, progress: Progress | None = None) -> Frame:
         """Table of the training documents with their places on a map, for other tools that draw one.
 
@@ -629,30 +599,3 @@ class Findings:
             its ``text``.
         """
         return self._model._table(map_table(document_map(self._model, progress=progress)))
-
-    def to_parquet(self, folder: str | Path, *, rows_per_file: int = PART, client: Client | None = None) -> None:
-        """Write the tables of the training documents as Parquet files, block by block.
-
-        ``folder/memberships/*.parquet`` holds the rows of :meth:`memberships`, and ``folder/document_topics/*.parquet``
-        the rows of :attr:`document_topics`. Memory holds one block at a time.
-
-        Parameters
-        ----------
-        folder : str or Path
-            Existing tables in it are replaced.
-        rows_per_file : int
-            Documents per file, at most.
-        client : distributed.Client, optional
-            Client of a Dask cluster whose workers write the files; they must have access to this folder and to the
-            folder of the fit.
-        """
-        folder, result = Path(folder), self._model.state_.topics
-        if client is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            from topicsteer.backends.dask import shared_folder
-
-            shared_folder(client, folder)
-        write = partial(write_parts, ids=result.ids, rows_per_file=rows_per_file, client=client)
-        write(folder / "memberships", result.all_memberships(), (*result.names, NONE))
-        composition = partial(parts, sizes=result.H.sum(axis=1))
-        write(folder / "document_topics", result.W, result.names, change=composition)

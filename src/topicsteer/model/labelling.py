@@ -260,7 +260,3 @@ class LabelHelp:
     def proposed_keywords(self, n: int = 5) -> dict[str, list[str]]:
         """Terms that go with each known topic and are not among its words yet, as further keywords."""
         return label_advice.proposed_keywords(self._model.state_.topics, self._model.codebook, n)
-
-    def ambiguous_keywords(self) -> list[tuple[str, str, str]]:
-        """Keywords that fit another known topic as well: the word, its topic, and the other topic."""
-        return label_advice.ambiguous_keywords(self._model.state_.topics, self._model.codebook)

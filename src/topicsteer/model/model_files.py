@@ -16,8 +16,8 @@ from topicsteer.system.files import locked
 from topicsteer.system.values import plain_id
 
 KIND = "TopicModel"
-# Arrays of free topics inside known topics: 0.2.0 wrote them with every tree, mostly empty.
-INSIDE = ("levels_found", "levels_component_weights", "levels_component_levels", "levels_component_slopes")
+# Arrays of 0.2.0 that are no longer read: free topics inside known topics, mostly empty, and weights of documents.
+EARLIER = ("weights", "levels_found", "levels_component_weights", "levels_component_levels", "levels_component_slopes")
 # Attempts to read a model without a lock while others write it.
 ATTEMPTS = 5
 
@@ -129,7 +129,7 @@ def _read(path: str | Path, mapped: int) -> FittedState:
                 f"{path} has free topics inside known topics, which this version does not have: adopt them with "
                 "topicsteer 0.2.0, or fit again."
             )
-        found = {name: array for name, array in found.items() if name not in INSIDE}
+        found = {name: array for name, array in found.items() if name not in EARLIER}
         return FittedState.from_plain({name: meta[name] for name in PLAIN}, found)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         if isinstance(error, arrays.StorageError):

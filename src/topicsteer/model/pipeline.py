@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from topicsteer.analysis.topics import Topics, name_free_topics, proportions
 from topicsteer.backends import as_rows, block_penalties, mapped
@@ -263,8 +263,7 @@ class Reservoir:
     X : CSR (n_rows, n_terms)
         Terms of the documents.
     keys : array (n_rows,)
-        Random sort keys. The unlabelled documents with the smallest keys stay, so they are a random sample of all. A
-        forget factor raises the keys of older documents.
+        Random sort keys. The unlabelled documents with the smallest keys stay, so they are a random sample of all.
     embeddings : array (n_rows, any), optional
         Embeddings of the documents.
     """
@@ -361,14 +360,6 @@ def guide_fields(guide: Guide | None) -> dict[str, Any]:
         return {"guide": None, "outside": None, "levels": None}
     levels = None if guide.levels is None else guide.levels.arrays()
     return {"guide": guide.arrays(), "outside": guide.outside_arrays(), "levels": levels}
-
-
-def confidence_of(given: ArrayLike, n: int) -> NDArray[np.float64]:
-    """Check the confidence in the labels of n documents."""
-    weights = np.asarray(given, dtype=np.float64)
-    if weights.shape != (n,) or not (weights > 0).all() or not np.isfinite(weights).all():
-        raise ValueError(f"confidence must be one number above 0 per document, {n} in all.")
-    return weights
 
 
 # --- prepare ---
@@ -631,7 +622,6 @@ def fit(
         memberships=found.memberships,
         thresholds=found.thresholds,
         digests=numbers,
-        weights=corpus.weight,
         **guide_fields(found.guide),
         reservoir=kept_documents(reservoir),
         origin=None if corpus.origin is None else corpus.origin.arrays(),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -134,7 +133,8 @@ class VectorFile:
         if not isinstance(found, np.ndarray) or found.ndim != 2 or found.dtype.kind not in "fiu" or not found.size:
             kind = f"{found.dtype} {found.shape}" if isinstance(found, np.ndarray) else type(found).__name__
             raise ValueError(f"{self.path} holds {kind}; expected numbers with one row per document and some columns.")
-        _check_width(str(self.path), found.shape[1])
+        if found.shape[1] > WIDEST:
+            raise ValueError(f"{self.path} has {found.shape[1]:,} columns; expected at most {WIDEST:,}.")
         return found
 
     def rows(self, documents: Documents) -> Array:
@@ -152,73 +152,36 @@ class VectorFile:
             raise ValueError(_wrong_rows(self.path, len(self.vectors), rows, 0))
 
 
-@dataclass(frozen=True)
-class VectorColumn:
-    """Embeddings in a column of the table: lists of numbers, or text such as "[0.5, 1.25]"."""
-
-    name: str
-
-    def rows(self, documents: Documents) -> Array:
-        """The vectors of documents; a document without a text may have none."""
-        if self.name not in documents.columns:
-            named = ", ".join(map(repr, documents.columns)) or "none"
-            raise ValueError(
-                f"there is no column {self.name!r} with embeddings; further columns are {named}. --embeddings takes a"
-                f" .npy file, a column, or {MODEL2VEC}FOLDER. A corpus in blocks on disk needs a .npy file or a model."
-            )
-        found = [
-            None if not text and cell is None else _vector(cell, f"column {self.name!r}, document {key}")
-            for key, text, cell in zip(documents.ids, documents.texts, documents.columns[self.name], strict=True)
-        ]
-        widths = {len(vector): key for key, vector in zip(documents.ids, found, strict=True) if vector is not None}
-        if len(widths) > 1:
-            (one, key), (other, second) = list(widths.items())[:2]
-            raise ValueError(
-                f"column {self.name!r}: the embedding of document {key} has {one} numbers, and that of {second} has"
-                f" {other}; expected the same number in every row."
-            )
-        width = next(iter(widths), 0)
-        return np.array([vector or [0.0] * width for vector in found], dtype=np.float32).reshape(len(found), width)
-
-
-NamedEmbeddings = Model2Vec | VectorFile | VectorColumn
+NamedEmbeddings = Model2Vec | VectorFile
 # Embeddings of any kind, or their name.
-AnyEmbeddings = Embeddings | str | VectorFile | VectorColumn
+AnyEmbeddings = Embeddings | str | VectorFile
 
 
 def embeddings_named(name: str) -> NamedEmbeddings:
-    """Embeddings by their name: ``vectors.npy``, a column, or ``model2vec:FOLDER``; a file or folder must be usable.
-
-    Examples
-    --------
-    >>> embeddings_named("vector")
-    VectorColumn(name='vector')
-    """
+    """Embeddings by their name: ``vectors.npy`` or ``model2vec:FOLDER``, which must be usable."""
     if name.startswith(MODEL2VEC):
         encoder = Model2Vec(Path(name.removeprefix(MODEL2VEC)).expanduser())
         encoder.check()
         return encoder
-    if name.lower().endswith(".npy"):
-        file = VectorFile(Path(name).expanduser())
-        file.vectors  # noqa: B018, an unreadable file is refused at once
-        return file
-    return VectorColumn(name)
+    if not name.lower().endswith(".npy"):
+        raise ValueError(f"embeddings are {name!r}: expected a .npy file, or {MODEL2VEC}FOLDER.")
+    file = VectorFile(Path(name).expanduser())
+    file.vectors  # noqa: B018, an unreadable file is refused at once
+    return file
 
 
 def for_documents(source: AnyEmbeddings | None, documents: Documents) -> Embeddings | None:
-    """The embeddings of some documents: rows of a file or column; an encoder or an array as it is."""
+    """The embeddings of some documents: rows of a file; an encoder or an array as it is."""
     source = embeddings_named(source) if isinstance(source, str) else source
-    return source.rows(documents) if isinstance(source, VectorFile | VectorColumn) else source
+    return source.rows(documents) if isinstance(source, VectorFile) else source
 
 
 def described(source: AnyEmbeddings) -> dict[str, JSON]:
-    """The memory of a model of its embeddings: their name, a hash of a model2vec model, and a column of the table."""
+    """The memory of a model of its embeddings: their name, and a hash of a model2vec model."""
     if isinstance(source, str):
         return described(embeddings_named(source))
     if isinstance(source, Model2Vec):
         return {"source": source.source, "digest": source.digest}
-    if isinstance(source, VectorColumn):
-        return {"source": f"the column {source.name!r}", "column": source.name}
     if isinstance(source, VectorFile):
         return {"source": source.source}
     encode = encoder_of(source)
@@ -235,12 +198,6 @@ def remembered(encoder: Mapping[str, Any]) -> Model2Vec | None:
     return Model2Vec(Path(source.removeprefix(MODEL2VEC)), encoder.get("digest"))
 
 
-def remembered_column(encoder: Mapping[str, Any], columns: Collection[str]) -> VectorColumn | None:
-    """The column of embeddings that a model remembers, if a table has it."""
-    name = encoder.get("column")
-    return VectorColumn(str(name)) if name in columns else None
-
-
 def missing_embeddings(encoder: Mapping[str, Any], width: int | None = None) -> str:
     """The message for a model with embeddings that gets none."""
     source = encoder.get("source")
@@ -249,24 +206,6 @@ def missing_embeddings(encoder: Mapping[str, Any], width: int | None = None) -> 
         f"This model was fitted with embeddings{named}: pass the embeddings of these texts too,"
         f" as --embeddings (embeddings= in Python), or the encoder when you load the model."
     )
-
-
-def _vector(cell: object, where: str) -> list[float]:
-    """The numbers of a cell."""
-    try:
-        found = json.loads(cell) if isinstance(cell, str) else cell
-        vector = np.asarray(found, dtype=np.float32)
-    except (ValueError, TypeError, RecursionError):
-        vector = np.zeros(0, dtype=np.float32)
-    if vector.ndim != 1 or not vector.size:
-        raise ValueError(f"{where}: expected a list of numbers such as [0.5, 1.25].")
-    _check_width(where, len(vector))
-    return list(map(float, vector))
-
-
-def _check_width(where: str, width: int) -> None:
-    if width > WIDEST:
-        raise ValueError(f"{where}: an embedding has {width:,} numbers; expected at most {WIDEST:,}.")
 
 
 def _wrong_rows(path: Path, found: int, rows: int, left_out: int) -> str:

@@ -9,15 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-import numpy as np
-
 from topicsteer.corpora import Documents, Labels, ReadOptions, ReadReport, TableStream, read_documents
 from topicsteer.corpora.documents import DEFAULT, DiskSequence, DiskSequenceWriter, OnError, without_labels
 from topicsteer.corpora.label_files import match_labels, read_label_file
 from topicsteer.corpora.readers.table_file import is_address
 from topicsteer.nmf.blocks import slices
-from topicsteer.system.files import replacing_folder, write_text
+from topicsteer.system.files import replacing_folder
 from topicsteer.system.lazy import lazy_module
 from topicsteer.system.memory import in_bytes
 from topicsteer.system.types import JSON, Progress
@@ -29,8 +26,8 @@ if TYPE_CHECKING:
 else:
     block_folder = lazy_module("topicsteer.backends.block_folder")
 
-FORMAT = 1
-INDEX = "spool.json"
+# File of a spooled corpus, which a later one may replace.
+MARK = "spool.json"
 COLUMNS = ("ids", "texts", "labels", "forbidden")
 # Further columns of the table are kept if their values have at most this many characters on average.
 SHORT = 80
@@ -42,31 +39,6 @@ NEEDED = 10
 PACKED = 3
 # Bytes on disk per character: the text, temporary term ids and the rows of a block.
 ROOM = 4
-
-
-class _Terms(msgspec.Struct):
-    """State of a vectoriser."""
-
-    options: dict[str, Any]
-    terms: list[str]
-    idf: list[float]
-
-
-class _Version(msgspec.Struct):
-    """Format of a spool; later formats may have other values."""
-
-    format: int
-
-
-class _Index(msgspec.Struct):
-    """Plain values of a spool, in its file `INDEX`."""
-
-    format: int
-    report: ReadReport
-    numbered: bool
-    vectorizer: _Terms
-    columns: list[str] = []
-    reading: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -158,7 +130,7 @@ def spool(
     size = block if memory is None else min(max(memory // 64, 1 << 20), block)
     if folder.exists() and not folder.is_dir():
         raise block_folder.BlockError(f"{folder} is a file; choose a new folder.")
-    if folder.exists() and any(folder.iterdir()) and not (folder / INDEX).exists():
+    if folder.exists() and any(folder.iterdir()) and not (folder / MARK).exists():
         raise block_folder.BlockError(f"{folder} contains files that are not a spooled corpus; choose a new folder.")
 
     def report(stage: str, done: int, total: int | None) -> None:
@@ -181,56 +153,9 @@ def spool(
         if given is not None:
             documents = _label(partial, documents, given, options.on_error)
         block_folder.write_blocks(partial / "blocks", _watched(blocks, len(documents), report))
-        _finish(partial, documents, vectorizer)
-    return open_spool(folder, lemmatizer=vectorizer.lemmatizer)
-
-
-def open_spool(folder: str | os.PathLike[str], *, lemmatizer: Callable[[str], str] | None = None) -> Spool:
-    """Open a spooled corpus.
-
-    Parameters
-    ----------
-    folder : path
-    lemmatizer : callable, optional
-        The lemmatizer of the vectoriser, if it had one; functions are not stored.
-
-    Returns
-    -------
-    Spool
-
-    Raises
-    ------
-    BlockError
-        If the folder is not a spooled corpus, or is damaged.
-    """
-    folder = Path(folder)
-    index = _index(folder)
-    try:
-        reading = ReadOptions.from_json(index.reading)
-        documents = _documents(folder, index.report, index.numbered, index.columns, reading)
-        terms = index.vectorizer
-        idf = np.array(terms.idf, np.float64)
-        vectorizer = TextVectorizer.from_state(terms.options, terms.terms, idf, lemmatizer=lemmatizer)
-    except (OSError, KeyError, TypeError, ValueError) as error:
-        raise block_folder.BlockError(
-            f"{folder} is damaged ({error}); delete it and spool the corpus again."
-        ) from error
+        (partial / MARK).touch()
+    documents = _documents(folder, documents.report, documents.numbered, more, documents.reading)
     return Spool(folder, block_folder.BlockFolder(folder / "blocks"), documents, vectorizer)
-
-
-def _index(folder: Path) -> _Index:
-    try:
-        content = (folder / INDEX).read_bytes()
-        version = msgspec.json.decode(content, type=_Version).format
-        if version > FORMAT:
-            raise block_folder.BlockError(f"{folder} has format {version}: upgrade topicsteer.")
-        return msgspec.json.decode(content, type=_Index)
-    except FileNotFoundError as error:
-        raise block_folder.BlockError(f"{folder} has no {INDEX}: it is not a spooled corpus.") from error
-    except (OSError, msgspec.MsgspecError) as error:
-        raise block_folder.BlockError(
-            f"{folder / INDEX} is damaged ({error}); delete the folder and spool the corpus again."
-        ) from error
 
 
 def _place(folder: Path, number: int) -> Path:
@@ -334,17 +259,3 @@ def _watched(blocks: Iterator[Any], total: int, report: Callable[[str, int, int 
         yield block
         rows += block.shape[0]
         report("blocks", rows, total)
-
-
-def _finish(folder: Path, documents: Documents, vectorizer: TextVectorizer) -> None:
-    options, terms, idf = vectorizer.get_state()
-    reading = {} if documents.reading is None else documents.reading.to_json()
-    index = _Index(
-        FORMAT,
-        documents.report,
-        documents.numbered,
-        _Terms(options, list(terms), idf.tolist()),
-        list(documents.columns),
-        reading,
-    )
-    write_text(folder / INDEX, msgspec.json.encode(index).decode())

@@ -200,7 +200,6 @@ SCHEMA = (
     ),
     Field("thresholds", "f", ("known",), 0, 1, about="membership threshold of each topic"),
     Field("digests", "u", ("documents",), about="hash of each document's id and text"),
-    Field("weights", "f", ("documents",), 0, about="confidence in each document"),
     Field("guide_basis", "f", ("terms", "directions"), about="latent directions, word weights, log ratios"),
     Field("guide_dense", "f", ("dense", "covered"), about="weights of latent semantics and embeddings"),
     Field("guide_scale", "f", ("covered",)),
@@ -412,7 +411,7 @@ class FittedState:
         Columns of the training documents, from `ReadOptions.to_json`.
     encoder : mapping
         Where the embeddings of the fit came from; see `topicsteer.model.predictor`.
-    components ... weights : arrays
+    components ... digests : arrays
         See :data:`SCHEMA`.
     guide, outside, levels, reservoir, history, origin : mapping of arrays or None
         Arrays of the guide, an open world, a tree of topics and the retained documents. Then the statistics of all
@@ -442,7 +441,6 @@ class FittedState:
     memberships: Array
     thresholds: Array
     digests: NDArray[np.uint64]
-    weights: Array
     guide: Arrays | None = field(default=None)
     outside: Arrays | None = field(default=None)
     levels: Arrays | None = field(default=None)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from topicsteer.analysis.topics import COLUMNS, believed
 from topicsteer.corpora import Documents, ReadOptions
@@ -240,7 +240,6 @@ class TopicModel:
         text: Names | None = None,
         id: str | None = None,
         embeddings: AnyEmbeddings | None = None,
-        confidence: ArrayLike | None = None,
         after: TopicModel | None = None,
         memory: int | str | None = None,
         folder: str | Path | None = None,
@@ -262,10 +261,8 @@ class TopicModel:
             Column names of a table; a list of text columns is joined. The model remembers its columns.
         embeddings : array (n_documents, any), encoder, callable or str, optional
             An array, or an encoder of texts such as a sentence-transformers or model2vec model. Or their name: a .npy
-            file, a column of the table, or ``model2vec:FOLDER``. Memberships are then learnt from terms and
+            file, or ``model2vec:FOLDER``. Memberships are then learnt from terms and
             embeddings; the weight of the embeddings is chosen from the labels.
-        confidence : array (n_documents,), optional
-            Confidence in the labels of each document, above 0; the default is 1.
         after : TopicModel, optional
             An earlier model of the same documents under other labels. Its vocabulary and latent semantics are reused,
             which do not depend on labels. The result is the same as without it.
@@ -285,7 +282,6 @@ class TopicModel:
         self
         """
         from topicsteer.backends import on_cluster, on_disk
-        from topicsteer.backends.dask import client_of
         from topicsteer.model import pipeline
         from topicsteer.model.spool import spool, too_large
 
@@ -316,9 +312,7 @@ class TopicModel:
             E = None if vectors is None else embed(vectors, corpus.documents.texts)
             encode = None if vectors is None else encoder_of(vectors)
             corpus = replace(corpus, embeddings=E, encode=encode)
-            if confidence is not None:
-                corpus = replace(corpus, weight=pipeline.confidence_of(confidence, len(corpus.documents)))
-            client, rows = client or client_of(source), None
+            rows = None
             stack.enter_context(work.in_use())
             if client is not None:
                 corpus = replace(corpus, rows=on_disk(corpus.rows, work.path / "blocks"))
@@ -363,9 +357,6 @@ class TopicModel:
         text: Names | None = None,
         id: str | None = None,
         embeddings: AnyEmbeddings | None = None,
-        confidence: ArrayLike | None = None,
-        grow: bool = True,
-        forget_factor: float = 1.0,
         new_topics: bool = True,
         progress: Progress | None = None,
     ) -> Self:
@@ -391,12 +382,6 @@ class TopicModel:
             Column names of a table.
         embeddings : array, encoder or callable, optional
             Embeddings of these documents, for a model that was fitted with an array of embeddings.
-        confidence : array (n_documents,), optional
-            Confidence in the labels of each document, as in :meth:`fit`.
-        grow : bool, default=True
-            Add new terms after the old ones, and update the weights of all terms. False: terms and weights stay.
-        forget_factor : float, default=1.0
-            Weight of earlier documents and labels relative to new ones; 0.9 halves it in seven updates.
         new_topics : bool, default=True
             Whether unknown labels create topics. False: they raise an error that names similar topics.
         progress : callable, optional
@@ -418,7 +403,6 @@ class TopicModel:
         <TopicModel: 3 known and 0 free topics of 14 documents, 4 labelled>
         """
         from topicsteer.labels.forms import extend, forbid, joined, refuse_new_topics
-        from topicsteer.model.pipeline import confidence_of
         from topicsteer.model.update import update
 
         if source is None:
@@ -448,9 +432,6 @@ class TopicModel:
             documents,
             given,
             embeddings=self._encoder if vectors is None else vectors,
-            confidence=None if confidence is None else confidence_of(confidence, len(documents)),
-            grow=grow,
-            forget_factor=forget_factor,
             lemmatizer=self._lemmatizer,
             progress=progress,
         )

@@ -216,9 +216,6 @@ def update(
     given: Supervision,
     *,
     embeddings: Embeddings | None = None,
-    confidence: Array | None = None,
-    grow: bool = True,
-    forget_factor: float = 1.0,
     lemmatizer: Callable[[str], str] | None = None,
     progress: Progress | None = None,
 ) -> tuple[FittedState, Update]:
@@ -236,12 +233,6 @@ def update(
         Their labels; new topics come after the known ones.
     embeddings : array, encoder or callable, optional
         Embeddings of the documents, for a model that was fitted with embeddings.
-    confidence : array (n_documents,), optional
-        Confidence in the labels of each document.
-    grow : bool, default=True
-        Whether to add new terms to the vocabulary and to update the weights of all terms.
-    forget_factor : float, default=1.0
-        Weight of earlier documents relative to new ones; 0 forgets them.
     lemmatizer : callable, optional
         The lemmatizer of the fit, if there was one.
     progress : callable, optional
@@ -256,8 +247,6 @@ def update(
         raise ValueError(
             "This model was saved without the data for updates: save it with updatable=True, or fit it again."
         )
-    if not 0 <= forget_factor <= 1:
-        raise ValueError(f"forget_factor must be a number from 0 to 1; got {forget_factor!r}.")
     news = classify(state, kept, documents, given)
     account = news.account
     if not (news.read.size or news.changed.any() or news.new_topics):
@@ -270,12 +259,8 @@ def update(
     E = None if kept.embeddings is None else kept.embeddings[:0]
     if E is not None and news.read.size:
         E = embed_new(embeddings, documents.texts, E.shape[1], state.encoder)[news.read]
-    vectorizer, X = _vectorise(vectorizer_of(state, lemmatizer), news, grow, forget_factor, progress)
-    weights = np.append(state.weights * forget_factor, np.ones(news.total - len(state.ids)))
-    weights[news.rows if forget_factor == 0 else news.rows[news.read]] = 1.0
-    if confidence is not None:
-        weights[news.rows] = confidence
-    reservoir = _retained(state, kept, news, vectorizer, X, E, forget_factor)
+    vectorizer, X = _vectorise(vectorizer_of(state, lemmatizer), news, progress)
+    reservoir = _retained(state, kept, news, vectorizer, X, E)
     history = _history_without(state, news, reservoir, vectorizer)
     named = settings.name_topics(news.supervision.topics, state.codebook)
     corpus = Corpus(
@@ -283,7 +268,7 @@ def update(
         replace(news.supervision, pattern=news.supervision.pattern[reservoir.rows]),
         Codebook((*state.codebook, *named.topics[len(state.codebook) :])),
         vectorizer,
-        weights[reservoir.rows],
+        np.ones(len(reservoir.rows)),
         reservoir.embeddings,
         None if reservoir.embeddings is None else encoder_of(embeddings),
     )
@@ -293,7 +278,7 @@ def update(
     start = Continue(
         replace(_parameters(state), threads=settings.threads),
         _topics_before(state, vectorizer),
-        history.widen(len(state.codebook), news.new_topics, 0).fade(forget_factor),
+        history.widen(len(state.codebook), news.new_topics, 0),
         len(state.codebook),
         tuple(state.free_names),
         state.free_groups if before is not None and before.open else (),
@@ -306,7 +291,7 @@ def update(
             f"{news.total - len(reservoir.rows):,} earlier documents are no longer kept, so their membership in the "
             "new topics stays 0: pass their texts to memberships(source) to compute it."
         )
-    now = _merge(state, news, corpus, found, reservoir, start.history, weights)
+    now = _merge(state, news, corpus, found, reservoir, start.history)
     return now, replace(account, terms=X.shape[1] - len(state.idf))
 
 
@@ -314,14 +299,14 @@ def update(
 
 
 def _vectorise(
-    vectorizer: TextVectorizer, news: News, grow: bool, forget_factor: float, progress: Progress | None
+    vectorizer: TextVectorizer, news: News, progress: Progress | None
 ) -> tuple[TextVectorizer, sp.csr_array]:
     """Vectorise the new texts; texts that the vocabulary already counts do not change it."""
     report = stage_progress("terms", progress)
     texts, counted = [news.documents.texts[int(i)] for i in news.read], news.counted
-    if grow and not counted.all():
+    if not counted.all():
         new = [text for text, old in zip(texts, counted, strict=True) if not old]
-        X = vectorizer.grow(new, forget_factor=forget_factor, progress=report)
+        X = vectorizer.grow(new, progress=report)
         if not counted.any():
             return vectorizer, sp.csr_array(X)
     return vectorizer, sp.csr_array(vectorizer.transform(texts, progress=report))
@@ -334,7 +319,6 @@ def _retained(
     vectorizer: TextVectorizer,
     X: sp.csr_array,
     embeddings: Array | None,
-    forget_factor: float,
 ) -> Reservoir:
     """Retained documents under the new vocabulary: earlier ones, and the documents of this update."""
     rows = news.rows[news.read]
@@ -344,9 +328,7 @@ def _retained(
     else:
         X_kept = _reweighed(kept.X, _ratio(state, vectorizer), X.shape[1])
     stays = ~np.isin(kept.rows, rows)
-    if forget_factor == 0:  # earlier documents count only if they have late labels
-        stays &= np.isin(kept.rows, news.rows)
-    earlier = replace(kept, X=X_kept, keys=kept.keys / (forget_factor or 1.0)).select(stays)
+    earlier = replace(kept, X=X_kept).select(stays)
     order = np.argsort(rows, kind="stable")
     return earlier.join(Reservoir(rows, X, keys, embeddings).select(order))
 
@@ -366,7 +348,7 @@ def _history_without(state: FittedState, news: News, reservoir: Reservoir, vecto
     back = news.rows[news.read[news.counted]]
     if back.size:
         W = np.asarray(state.document_topics)
-        history = history - History.of(reservoir.X[reservoir.positions(back)], W[back], state.weights[back])
+        history = history - History.of(reservoir.X[reservoir.positions(back)], W[back], np.ones(len(back)))
     return replace(history, scale=np.ones(len(history.penalty)))
 
 
@@ -426,7 +408,6 @@ def _merge(
     found: Outcome,
     reservoir: Reservoir,
     history: History,
-    weights: Array,
 ) -> FittedState:
     """The state of all documents: new results for retained documents, earlier results for the others.
 
@@ -452,7 +433,7 @@ def _merge(
     leave = surplus(reservoir.keys, corpus.supervision.labelled)
     if leave.any():
         gone = reservoir.rows[leave]
-        history += found.summarise(reservoir.X[leave], W[gone], weights[gone], leave)
+        history += found.summarise(reservoir.X[leave], W[gone], np.ones(len(gone)), leave)
         reservoir = reservoir.select(~leave)
     history = replace(history, scale=np.ones(len(history.penalty)))
     everyone = np.pad(state.digests, (0, total - n))
@@ -475,7 +456,6 @@ def _merge(
         memberships=memberships,
         thresholds=found.thresholds,
         digests=everyone,
-        weights=weights,
         **guide_fields(guide),
         reservoir=kept_documents(reservoir),
         origin=state.label_origin.extend(news.documents.columns, rows, total, first).arrays(),
