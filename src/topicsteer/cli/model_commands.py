@@ -214,15 +214,14 @@ def suggest(
     quiet: Quiet = False,
 ) -> None:
     """Suggest documents to label next: id, start of the text, likely topics, reason, and how they were chosen."""
-    fitted = load(model)
     with working(quiet):
-        documents = read(source, reading, fitted, quiet=quiet)
-        table = fitted.labels.suggest(n, documents, topic=topic, how=how)
+        fitted = load_with_documents(model, source, reading, quiet)
+        table = fitted.labels.suggest(n, topic=topic, how=how)
     write(precise(table), out, quiet, readable=only("id", "topics", "why", "text"))
     notify(nothing_suggested(topic, how), quiet or bool(len(table)))
-    if not quiet and fitted.state_.accepts(documents):
+    if not quiet:
         with working() as progress:
-            advice = fitted.attach(documents).labels.advice(lambda i, n: progress("learning curve", i - 1, n, ""))
+            advice = fitted.labels.advice(lambda i, n: progress("learning curve", i - 1, n, ""))
         notify(advice.sentence)
 
 

@@ -44,7 +44,6 @@ from topicsteer.system.files import Scratch, one_at_a_time, write_text
 from topicsteer.system.types import Progress
 
 if TYPE_CHECKING:
-    from topicsteer.model.given_documents import Source
     from topicsteer.model.predictor import Frame
     from topicsteer.model.topic_model import TopicModel
 
@@ -386,13 +385,10 @@ class Findings:
     def prevalence(
         self,
         by: str | Sequence[str] | Groups | None = None,
-        source: Source | None = None,
         *,
         weight: str | ArrayLike | None = None,
         cluster: str | Sequence[Any] | None = None,
         coders: Mapping[str, Any] | None = None,
-        text: str | None = None,
-        id: str | None = None,
         level: float = 0.95,
         progress: Progress | None = None,
     ) -> Prevalence:
@@ -406,8 +402,6 @@ class Findings:
         by : column name or names, sequence of one value per document, or Groups, optional
             Groups of documents. A column of dates is grouped by a period that fits its range; ``"date:month"`` chooses
             it. Several columns are crossed.
-        source : Documents, DataFrame or path, optional
-            The training documents with their columns. Default: the documents of the fit, or of :meth:`attach`.
         weight : column name or array (n_documents,), optional
             Survey weights.
         cluster : column name or sequence, optional
@@ -415,8 +409,6 @@ class Findings:
         coders : mapping of str to answers, optional
             Answers of coders as further predictions, as in :meth:`coders`. They are never labels. The labels decide on
             the weight of each, so that a bad coder does no harm.
-        text, id : str, optional
-            Column names of a table.
         level : float, default=0.95
             Confidence level of the intervals.
         progress : callable, optional
@@ -436,12 +428,8 @@ class Findings:
         >>> found.table()["topic"], found.documents.tolist(), found.labels[0].tolist()
         (['coffee', 'tea'], [100], [20, 20])
         """
-        if source is not None:
-            self._model.attach(source, text=text, id=id)
-        columns, n = (
-            self._model.documents_.columns if self._model.documents_ is not None else {},
-            len(self._model.state_.ids),
-        )
+        n = len(self._model.state_.ids)
+        columns = {} if self._model.documents_ is None else self._model.documents_.columns
         groups = groups_of(by, columns, n)
         weights, clusters = weights_of(weight, columns, n), clusters_of(cluster, columns, n)
         found = [] if coders is None else coders_of(self._model, coders)

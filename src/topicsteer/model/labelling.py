@@ -21,20 +21,14 @@ from topicsteer.analysis.suggestions import (
     suggest,
     suggest_unknown,
 )
-from topicsteer.backends import as_rows
-from topicsteer.corpora import Documents
-from topicsteer.corpora.documents import Names
 from topicsteer.guidance.memberships import FREE_THRESHOLD
 from topicsteer.labels.origin import CHOSEN, PROBABILITY, Kind
-from topicsteer.model.given_documents import documents_of
 from topicsteer.model.predictor import beginning
 from topicsteer.nmf.protocols import Rows
-from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
     from topicsteer.analysis.label_advice import StoppingAdvice
     from topicsteer.analysis.suggestions import Doubt
-    from topicsteer.model.given_documents import Source
     from topicsteer.model.pipeline import Corpus
     from topicsteer.model.predictor import Frame
     from topicsteer.model.topic_model import TopicModel
@@ -64,28 +58,21 @@ class LabelHelp:
     def suggest(
         self,
         n: int = 20,
-        source: Source | None = None,
         *,
         topic: Hashable | None = None,
         how: str = "useful",
-        text: Names | None = None,
-        id: str | None = None,
     ) -> Frame:
-        """Choose documents to label next, best first; label some, fit again, and repeat.
+        """Choose unlabelled documents to label next, best first; label some, fit again, and repeat.
 
         Parameters
         ----------
         n : int, default=20
             Number of documents; near duplicates are skipped.
-        source : list of str, Documents, DataFrame or path, optional
-            Documents to choose from. Default: the unlabelled training documents.
         topic : str, optional
             A topic: the least sure documents among those given it. "free 3" is the third free topic.
         how : {"useful", "groups", "random", "prevalence"}, default="useful"
             "useful": labels from which the model learns most. "groups": large groups without a topic. "random".
             "prevalence": for shares of topics; at random first, then by doubt with known probability.
-        text, id : str, optional
-            Column names of a table.
 
         Returns
         -------
@@ -98,72 +85,51 @@ class LabelHelp:
         if topic is not None and how != "useful":
             raise ValueError(f"choose either the topic {topic!r} or how={how!r}: a topic has its own order.")
         k = None if topic is None else self._model._number(topic)
-        free, known = k is not None and not self._model.state_.topics.known(k), len(self._model.codebook)
-        old = source is None
-        if old:
-            documents = Documents(self._model.state_.topics.ids, self._model._texts())
-        else:
-            documents = documents_of(source, None, text, id, like=self._model._columns)
-            old = self._model.state_.accepts(documents)
-        if old:
-            X = self._model._rows_of(documents.texts)
-            belongs = self._model.state_.judged.values if free else self._model.state_.known_memberships
-        else:
-            matrix, embeddings = self._model.predictor_.read(documents.texts)
-            X, find = (
-                as_rows(matrix),
-                self._model.predictor_.all_memberships if free else self._model.predictor_.belongs,
-            )
-            belongs = find(matrix, embeddings)[:, : None if free else known]
+        state, texts, X = self._model.state_, self._model._texts(), self._model._training_rows()
         # Shares are of all documents, also of those without terms.
         filled = (X.sizes > 0) | (how in ("prevalence", "random"))
-        rows = np.flatnonzero(filled & ~(self._model.state_.supervision.labelled if old else np.False_))
-        names = self._model.state_.topics.names
-        if how == "prevalence" and self._starts_at_random(old):
+        rows = np.flatnonzero(filled & ~state.supervision.labelled)
+        if how == "prevalence" and self._starts_at_random():
             how = "random"
-        chosen = self._choose(X, belongs, rows, n, k, how, old)
+        chosen = self._choose(X, rows, n, k, how)
         return self._model._table(
             {
-                "id": [documents.ids[c.row] for c in chosen],
-                "text": [beginning(documents.texts[c.row]) for c in chosen],
-                "topics": ["; ".join(names[k] for k in c.topics) for c in chosen],
+                "id": [state.ids[c.row] for c in chosen],
+                "text": [beginning(texts[c.row]) for c in chosen],
+                "topics": ["; ".join(state.names[k] for k in c.topics) for c in chosen],
                 "why": [c.why for c in chosen],
                 CHOSEN: [self._chosen_by(how)] * len(chosen),
                 PROBABILITY: [c.probability for c in chosen],
             }
         )
 
-    def _choose(
-        self, X: Rows, belongs: Array, rows: NDArray[np.intp], n: int, k: int | None, how: str, old: bool
-    ) -> list[Suggestion]:
+    def _choose(self, X: Rows, rows: NDArray[np.intp], n: int, k: int | None, how: str) -> list[Suggestion]:
         """Choose n of the rows: for the topic k, or in one of the ways."""
-        names = self._model.state_.topics.names
+        state, seed, belongs = self._model.state_, self._model.random_state, self._model.state_.known_memberships
+        if k is not None and not state.topics.known(k):
+            return least_sure(state.judged.values, FREE_THRESHOLD, k, state.names[k], rows)[:n]
         if k is not None:
-            threshold = (
-                float(self._model.state_.thresholds[k]) if self._model.state_.topics.known(k) else FREE_THRESHOLD
-            )
-            return least_sure(belongs, threshold, k, names[k], rows)[:n]
+            return least_sure(belongs, float(state.thresholds[k]), k, state.names[k], rows)[:n]
         if how == "groups":
-            return self._in_groups(rows, old)[:n]
+            return self._in_groups(rows)[:n]
         if how == "random":
-            return at_random(rows, n, self._model.random_state)
+            return at_random(rows, n, seed)
         if how == "prevalence":
-            rng = np.random.default_rng([self._model.random_state, int(self._model.state_.supervision.labelled.sum())])
-            return by_doubt(belongs, rows, n, rng, self._model.state_.topics.forest)
+            rng = np.random.default_rng([seed, int(state.supervision.labelled.sum())])
+            return by_doubt(belongs, rows, n, rng, state.topics.forest)
+        predictor = self._model.predictor_
         return suggest(
-            lambda rows: self._model.predictor_.positions(X.take(rows)),
+            lambda rows: predictor.positions(X.take(rows)),
             belongs,
-            self._model.state_.supervision,
-            self._model.predictor_.seen,
+            state.supervision,
+            predictor.seen,
             n,
             rows=rows,
-            seed=self._model.random_state,
+            seed=seed,
         )
 
-    def _starts_at_random(self, old: bool) -> bool:
+    def _starts_at_random(self) -> bool:
         """Whether documents for shares are drawn at random: a draw by doubt needs some labels drawn by chance."""
-        if not old:
-            raise ValueError('how="prevalence" needs the training documents of the model.')
         kind = self._model.state_.label_origin.kind[self._model.state_.supervision.labelled]
         return int(np.isin(kind, (Kind.RANDOM, Kind.DOUBT)).sum() or (not kind.any()) * len(kind)) < FIRST_AT_RANDOM
 
@@ -173,11 +139,11 @@ class LabelHelp:
         last = self._model.state_.label_origin.rounds
         return f"{name} {last + 1}" if last else name
 
-    def _in_groups(self, rows: NDArray[np.intp], old: bool) -> list[Suggestion]:
+    def _in_groups(self, rows: NDArray[np.intp]) -> list[Suggestion]:
         """Documents of the largest free topics, in turn."""
         known, free = len(self._model.codebook), len(self._model.state_.free_names)
-        if not old or not free:
-            raise ValueError('how="groups" needs free topics and the training documents of the model.')
+        if not free:
+            raise ValueError('how="groups" needs free topics.')
         P = self._model.state_.judged.free
         others = np.ones(len(P), dtype=np.bool_)
         others[rows] = False

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from topicsteer.analysis.explain import Explanation, explain
 from topicsteer.analysis.suggestions import Doubt, audit
-from topicsteer.analysis.topics import Topics, all_memberships, proportions
+from topicsteer.analysis.topics import all_memberships, proportions
 from topicsteer.corpora import Documents
 from topicsteer.guidance.apply import (
     covered_topics,
@@ -245,46 +245,6 @@ HISTORY = ("cross", "gram", "penalty", "totals", "scale")
 CSR_ARRAYS = ("data", "indices", "indptr")
 
 
-def vectorizer_of(state: FittedState, lemmatizer: Callable[[str], str] | None = None) -> TextVectorizer:
-    """The fitted vectoriser."""
-    from topicsteer.text import TextVectorizer
-
-    return TextVectorizer.from_state(state.vectorizer, state.vocabulary, state.idf, lemmatizer=lemmatizer)
-
-
-def estimator_of(state: FittedState) -> TSNMF:
-    """The fitted estimator, with its history if the state has one."""
-    from topicsteer.estimator import TSNMF
-    from topicsteer.nmf.rules import check_settings
-    from topicsteer.nmf.statistics import History
-
-    given: dict[str, Any] = dict(state.estimator)
-    ended = {name: given.pop(name) for name in ("n_iter", "ended", "error") if name in given}
-    estimator = TSNMF(**{name: value for name, value in given.items() if name in TSNMF().get_params()})
-    check_settings(estimator.get_params())
-    more = {} if state.history is None else {"history_": History(**state.history)}
-    if "error" in ended:
-        more["reconstruction_err_"] = ended["error"]
-    return estimator.with_fitted(
-        components_=state.components,
-        document_topics_=state.document_topics,
-        objective_history_=state.objectives,
-        n_features_in_=state.components.shape[1],
-        topic_names_=np.array([*state.codebook.names, *state.free_names], dtype=object),
-        n_known_=len(state.codebook),
-        n_iter_=ended["n_iter"],
-        ended_=ended["ended"],
-        **more,
-    )
-
-
-def guide_of(state: FittedState) -> Guide | None:
-    """The guide; None without labels or guidance."""
-    if state.guide is None:
-        return None
-    return Guide.from_arrays(state.guide, sum(map(len, state.groups)), state.outside, state.levels)
-
-
 def reservoir_of(state: FittedState) -> Reservoir | None:
     """The retained documents; None if the state has none."""
     from topicsteer.model.pipeline import Reservoir
@@ -374,34 +334,58 @@ class Predictor:
             return X, np.zeros((0, width), dtype=np.float32)
         return X, embed_new(source, texts, width, self.state.encoder)
 
-    @property
-    def result(self) -> Topics:
-        """Names, terms and documents of the topics."""
-        return self.state.topics
-
     @cached_property
     def vectorizer(self) -> TextVectorizer:
         """The vectoriser of texts."""
         if self.state.lemmatized and self.lemmatizer is None:
             raise ValueError("this model was fitted with a lemmatizer: pass the same one to load.")
-        return vectorizer_of(self.state, self.lemmatizer)
+        from topicsteer.text import TextVectorizer
+
+        state = self.state
+        return TextVectorizer.from_state(state.vectorizer, state.vocabulary, state.idf, lemmatizer=self.lemmatizer)
 
     @cached_property
     def estimator(self) -> TSNMF:
-        """The factorisation."""
-        return estimator_of(self.state)
+        """The factorisation, with its history if the state has one."""
+        from topicsteer.estimator import TSNMF
+        from topicsteer.nmf.rules import check_settings
+        from topicsteer.nmf.statistics import History
+
+        state = self.state
+        given: dict[str, Any] = dict(state.estimator)
+        ended = {name: given.pop(name) for name in ("n_iter", "ended", "error") if name in given}
+        estimator = TSNMF(**{name: value for name, value in given.items() if name in TSNMF().get_params()})
+        check_settings(estimator.get_params())
+        more = {} if state.history is None else {"history_": History(**state.history)}
+        if "error" in ended:
+            more["reconstruction_err_"] = ended["error"]
+        return estimator.with_fitted(
+            components_=state.components,
+            document_topics_=state.document_topics,
+            objective_history_=state.objectives,
+            n_features_in_=state.components.shape[1],
+            topic_names_=np.array([*state.codebook.names, *state.free_names], dtype=object),
+            n_known_=len(state.codebook),
+            n_iter_=ended["n_iter"],
+            ended_=ended["ended"],
+            **more,
+        )
 
     @cached_property
     def guide(self) -> Guide | None:
         """The guide; None without labels or guidance."""
-        return guide_of(self.state)
+        state = self.state
+        if state.guide is None:
+            return None
+        return Guide.from_arrays(state.guide, sum(map(len, state.groups)), state.outside, state.levels)
 
     def belongs(self, X: sp.csr_array, embeddings: Array | None) -> Array:
         """Memberships of documents, with the columns of the state's memberships; labels are ignored."""
         known, forest = len(self.state.groups), self.state.codebook.forest
         if self.guide is None:
             return forest.summed(self._shares(X)[:, :known])
-        found = topic_probabilities(self._probabilities(self.guide, X, embeddings), self._classes, forest)
+        classes = self.guide.probabilities(X, self.threads, embeddings=embeddings, plain=X.shape[0] <= FEW)
+        found = topic_probabilities(classes, self._classes, forest)
         return with_none(found, known, forest) if self.guide.open else found
 
     def all_memberships(self, X: sp.csr_array, embeddings: Array | None, found: Array | None = None) -> Array:
@@ -415,7 +399,7 @@ class Predictor:
     def weights(self, X: sp.csr_array, embeddings: Array | None) -> Array:
         """Topic weights of documents; labels are ignored. With a guide, the same penalties apply as in the fit."""
         if self.guide is None or not X.shape[0]:
-            return self._transform(X)
+            return self._solve(X)
         covered = covered_topics(self.guide, self._classes)
         penalties = topic_penalties(
             self.state.codebook.forest.rest(self.belongs(X, embeddings)[:, : len(covered)]),
@@ -427,7 +411,7 @@ class Predictor:
 
     def explain(self, text: str, x: sp.csr_array, w: Array) -> Explanation:
         """Contribution of each word of a text to each topic, given the topic weights."""
-        H, names, terms = self.state.components, self.state.names, self.result.vocabulary
+        H, names, terms = self.state.components, self.state.names, self.state.topics.vocabulary
         return explain(text, x, w, H, names, terms, self.vectorizer.locate(text))
 
     def doubts(self, n: int | None = None) -> list[Doubt]:
@@ -449,23 +433,17 @@ class Predictor:
         """ZᵀZ of the labelled documents' positions."""
         if self.guide is not None and self.guide.seen.size:
             return self.guide.seen
-        Z = self.result.proportions[self.state.supervision.labelled]
+        Z = self.state.topics.proportions[self.state.supervision.labelled]
         return np.asarray(Z.T @ Z)
 
     def _shares(self, X: sp.csr_array) -> Array:
-        return proportions(self._transform(X), self.state.components)
+        return proportions(self._solve(X), self.state.components)
 
-    def _transform(self, X: sp.csr_array) -> Array:
-        """Topic weights of documents without penalties."""
-        return self._solve(X, None)
-
-    def _solve(self, X: sp.csr_array, penalties: sp.csr_array | None) -> Array:
+    def _solve(self, X: sp.csr_array, penalties: sp.csr_array | None = None) -> Array:
+        """Topic weights of documents."""
         given, H = self.state.estimator, self.state.components
         strength = {name: float(str(given.get(name) or 0.0)) for name in ("alpha_W", "alpha_H", "l1_ratio")}
         return document_weights(X, H, penalties, Regularisation.of(H.shape[1], **strength), self.threads)
-
-    def _probabilities(self, guide: Guide, X: sp.csr_array, embeddings: Array | None) -> Array:
-        return guide.probabilities(X, self.threads, embeddings=embeddings, plain=X.shape[0] <= FEW)
 
     @property
     def _classes(self) -> list[tuple[int, ...]]:

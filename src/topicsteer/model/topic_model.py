@@ -332,7 +332,7 @@ class TopicModel:
         self.state_, self.documents_ = replace(state, seconds=progress.end(), frames=self._frames), corpus.documents
         self._rows, self._work = corpus.rows, work  # the folder lives as long as the model
         self.__dict__.pop("_source", None)  # a new model may replace any other
-        self._encoder, self._embeddings = encoder_of(vectors), E
+        self._encoder, self._embeddings = encode, E
         self._warn_of_copies()
         return self
 
@@ -519,7 +519,8 @@ class TopicModel:
         model.state_, model._lemmatizer, model._rows = state, lemmatizer, None
         model._frames = frames_of(state.frames) if frames is None else frames
         model._embeddings = embeddings
-        model._encoder = encoder_of(remembered(state.encoder) if encoder is None else encoder)
+        encoder = remembered(state.encoder) if encoder is None else encoder
+        model._encoder = None if encoder is None else encoder_of(encoder)
         model._source = Path(path).resolve(), version
         model.documents_ = None if state.texts is None else Documents(state.ids, state.texts)
         return model
@@ -539,10 +540,6 @@ class TopicModel:
         -------
         self
         """
-        self._attach(source, text, id)
-        return self
-
-    def _attach(self, source: Source, text: Names | None, id: str | None) -> None:
         from topicsteer.model.spool import Spool
 
         documents = documents_of(source, False, text, id, like=self._columns)
@@ -556,6 +553,7 @@ class TopicModel:
                 raise ValueError("The spooled documents have other terms than the model: use the same vectoriser.")
             self._rows = source.matrix
         self.documents_, self.state_ = documents, replace(self.state_, texts=documents.texts)
+        return self
 
     def __repr__(self) -> str:
         if not hasattr(self, "state_"):
@@ -840,11 +838,9 @@ class TopicModel:
 
     def _training_rows(self) -> Rows:
         """Rows of the training documents; a loaded model vectorises their texts again."""
-        return self._rows_of(self._texts())
-
-    def _rows_of(self, texts: Sequence[str]) -> Rows:
         from topicsteer.backends import as_rows
 
+        texts = self._texts()
         return self._rows if self._rows is not None else as_rows(self.vectorizer_.transform(texts))
 
     def _terms(self, rows: NDArray[np.intp]) -> sp.csr_array:

@@ -35,12 +35,11 @@ from topicsteer.model.pipeline import (
     surplus,
 )
 from topicsteer.model.predictor import (
+    Predictor,
     embed_new,
     fitted_vectorizer,
-    guide_of,
     kept_documents,
     reservoir_of,
-    vectorizer_of,
 )
 from topicsteer.model.settings import Settings
 from topicsteer.model.state import FittedState, digests, fingerprint
@@ -259,7 +258,7 @@ def update(
     E = None if kept.embeddings is None else kept.embeddings[:0]
     if E is not None and news.read.size:
         E = embed_new(embeddings, documents.texts, E.shape[1], state.encoder)[news.read]
-    vectorizer, X = _vectorise(vectorizer_of(state, lemmatizer), news, progress)
+    vectorizer, X = _vectorise(Predictor(state, lemmatizer).vectorizer, news, progress)
     reservoir = _retained(state, kept, news, vectorizer, X, E)
     history = _history_without(state, news, reservoir, vectorizer)
     named = settings.name_topics(news.supervision.topics, state.codebook)
@@ -272,7 +271,7 @@ def update(
         reservoir.embeddings,
         None if reservoir.embeddings is None else encoder_of(embeddings),
     )
-    before = guide_of(state)
+    before = Predictor(state).guide
     if before is None or not before.open:  # an update keeps the decision of the fit
         settings = replace(settings, world="closed")
     start = Continue(
