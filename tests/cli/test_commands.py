@@ -108,7 +108,7 @@ def test_suggest_and_audit(run, table, tmp_path, monkeypatch):
     assert code == 0
     assert out.startswith("id,text,topics,why,chosen,probability\n")
     assert len(out.splitlines()) == 3
-    assert "the last tenth of the labels" in err
+    assert "Label more: the labels are too few" in err
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert "━" in run("suggest", model, table, "--id", "name", "-n", 2)[1]
     monkeypatch.undo()

@@ -60,8 +60,8 @@ def test_groups_and_time_in_the_workbook(run, model, table, tmp_path):
     assert run("report", model, table, "--by", "region", "--by", "date", "--out", out)[0] == 0
     book = pd.read_excel(out, sheet_name=None, engine="openpyxl")
     assert {"topics", "shares", "by region", "by region, differences", "by date", "codebook"} < set(book)
-    fitted = TopicModel.load(model)
-    expected = pl.DataFrame(fitted.findings.prevalence("region", str(table)).table()).filter(pl.col("group") != "(all)")
+    fitted = TopicModel.load(model).attach(str(table))
+    expected = pl.DataFrame(fitted.findings.prevalence("region").table()).filter(pl.col("group") != "(all)")
     found = book["by region"]
     assert found["topic"].tolist() == expected["topic"].to_list()
     for column in ("share", "low", "high", "plain", "worth"):

@@ -80,4 +80,4 @@ def test_a_column_of_the_attached_table_is_never_taken_for_labels(truth):
     texts = [f"{WORDS[name]} {i % 7}" for i, name in enumerate(truth[:60])]
     table = pl.DataFrame({"id": range(60), "text": texts, "region": ["north", "south"] * 30})
     model = TopicModel(free_topics=0, world="closed").fit(table, {i: str(truth[i]) for i in range(30)})
-    assert model.findings.prevalence("region", table).groups == ("(all)", "north", "south")
+    assert model.attach(table).findings.prevalence("region").groups == ("(all)", "north", "south")

@@ -150,7 +150,6 @@ def test_no_texts_give_no_rows(guidance):
     assert model.predict([]) == []
     assert model.memberships([]).shape == (0, 4)
     assert model.memberships(Documents([], [])).shape == (0, 4)
-    assert len(model.labels.suggest(3, [])) == 0
     before = model.state_
     assert str(model.update([]).update_) == "no new documents"
     assert model.state_ is before

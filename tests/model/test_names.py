@@ -106,8 +106,6 @@ def test_ways_to_choose_documents():
     assert all(row % 11 >= 8 for row in free["id"])
     sure = model.state_.judged.values[:, 2]
     assert sure[free["id"][0]] == sure[sure >= 0.5].min()
-    new = model.labels.suggest(4, ["knight takes bishop", "tea leaves", "a bishop and a rook in check"], topic="free 1")
-    assert set(new["topics"]) <= {model.state_.topics.names[2]}
     with pytest.raises(KeyError, match="there is no topic 'free 9'"):
         model.labels.suggest(topic="free 9")
 

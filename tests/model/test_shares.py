@@ -291,10 +291,10 @@ def test_a_loaded_model_needs_its_documents(fitted, tmp_path):
     assert again.state_.label_origin.kind.sum() == 120 * Kind.RANDOM
     with pytest.raises(ValueError, match="This model has no documents"):
         again.findings.prevalence()
-    found = again.findings.prevalence("region", model.documents_)
+    found = again.attach(model.documents_).findings.prevalence("region")
     np.testing.assert_array_equal(found.low, model.findings.prevalence("region").low)
     kept, before = again.findings.evidence(), again.state_
-    again.findings.prevalence("date:month", model.documents_)  # the same documents, read again: no new guides
+    again.attach(model.documents_).findings.prevalence("date:month")  # the same documents, read again: no new guides
     assert again.findings.evidence() is kept
     assert same_but_texts(before, again.state_)
     again.update(Documents(["new"], ["kettle leaves cup"], [["tea"]]))
@@ -329,8 +329,6 @@ def test_documents_for_shares_are_drawn_with_known_probability(fitted):
     assert set(model.labels.suggest(5)["chosen"]) == {"suggested 2"}
     few, _ = documents(400, 20)
     assert set(TopicModel(1).fit(few).labels.suggest(5, how="prevalence")["chosen"]) == {"random 2"}
-    with pytest.raises(ValueError, match="needs the training documents"):
-        model.labels.suggest(5, ["other text"], how="prevalence")
 
 
 # --- on disk ---
