@@ -144,7 +144,7 @@ def test_a_model_suggests_among_its_own_documents(model, tmp_path):
     with pytest.raises(ValueError, match="not the training documents"):
         loaded.attach(Documents([f"new {i}" for i in range(50)], documents.texts[:50]))
     assert loaded.attach(documents).labels.suggest(10).equals(table)
-    assert loaded.labels.audit(5).columns == ["id", "topic", "given", "probability", "why"]
+    assert loaded.labels.audit(5).columns == ["id", "topic", "given", "probability", "why", "text"]
     assert loaded.attach(documents).labels.advice() == fitted.labels.advice()
 
 

@@ -331,7 +331,7 @@ def test_evaluation_has_its_calibration_and_the_confusions():
     text = Page(page).text()
     assert "topicsteer 0.028, where a topic was likely 0.100" in text
     rows = re.findall(r"<tr>.*?</tr>", section)
-    assert any(all(part in row for part in ("topic 0", "topic 1", ">5<", ">30<")) for row in rows)
+    assert any(all(part in row for part in ("topic 0", "topic 1", ">7<", ">30<")) for row in rows)
     for title in ("Scores per topic", "Most frequent confusions"):
         assert f"<h3>{title}</h3>" in section
     none = make_evaluation(confusions=np.zeros((2, 2), dtype=int))
