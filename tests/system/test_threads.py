@@ -108,7 +108,7 @@ sent = []
 def progress(name, done, total, detail):
     if {stage!r} in (name, detail) and not sent:
         sent.append(time.process_time())
-        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+        threading.Timer(0.005, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     model = TopicModel().fit(texts, labels, progress=progress)
     assert model.state_.interrupted or {stage!r} == "weights", "not interrupted"
