@@ -8,9 +8,9 @@ import scipy.sparse as sp
 
 from topicsteer.backends.block_folder import BlockFolder, BlockWriter
 
+CACHE = Path(__file__).parent / ".cache"
 # Rows that are generated at once.
 PIECE = 20_000
-CACHE = Path(__file__).parent / ".cache"
 
 
 def news() -> tuple[sp.csr_array, list[list[str]], str]:
@@ -35,17 +35,19 @@ def news() -> tuple[sp.csr_array, list[list[str]], str]:
     return sp.csr_array(sp.load_npz(path)), [list(labels) for labels in documents.labels], name
 
 
-def synthetic(n: int, t: int, terms: int, topics: int, seed: int = 0) -> sp.csr_array:
+def synthetic(
+    n: int, t: int, terms: int, topics: int, seed: int = 0, piece: int = PIECE, cache: Path = CACHE
+) -> sp.csr_array:
     """Return tf-idf rows of unit norm with Zipf terms.
 
     A third of the terms is common to all rows. The rest comes from one to three topics per row. The matrix is stored as
     .npy files, so that reading it back does not raise the peak memory.
     """
-    folder = CACHE / f"synthetic-{n}-{t}-{terms}-{topics}-{seed}"
+    folder = cache / f"synthetic-{n}-{t}-{terms}-{topics}-{seed}"
     if not folder.exists():
         making = folder.with_suffix(".part")
         making.mkdir(parents=True, exist_ok=True)
-        blocks = list(_pieces(n, t, terms, topics, seed))
+        blocks = list(_pieces(n, t, terms, topics, seed, piece, cache))
         indptr = np.concatenate([[0], *(np.diff(b.indptr) for b in blocks)]).cumsum().astype(np.int32)
         indices = np.concatenate([b.indices for b in blocks]).astype(np.int32)
         data = np.concatenate([b.data for b in blocks])
@@ -58,20 +60,30 @@ def synthetic(n: int, t: int, terms: int, topics: int, seed: int = 0) -> sp.csr_
     return sp.csr_array((data, indices, indptr), shape=(n, t))
 
 
-def synthetic_blocks(n: int, t: int, terms: int, topics: int, seed: int = 0, pieces: int = 3) -> BlockFolder:
-    """Return the rows of `synthetic` in blocks on disk, with `pieces` times 20,000 rows per block.
+def synthetic_blocks(
+    n: int,
+    t: int,
+    terms: int,
+    topics: int,
+    seed: int = 0,
+    pieces: int = 3,
+    piece: int = PIECE,
+    cache: Path = CACHE,
+) -> BlockFolder:
+    """Return the rows of `synthetic` in blocks on disk, with `pieces` times `piece` rows per block.
 
     The matrix is never in memory as a whole. The idf needs all rows, so the counts are written first and weighted in
     place.
     """
-    path = CACHE / f"blocks-{n}-{t}-{terms}-{topics}-{seed}-{pieces}"
+    path = cache / f"blocks-{n}-{t}-{terms}-{topics}-{seed}-{pieces}"
     if not (path / "blocks.json").exists():
         frequency, waiting = np.zeros(t, dtype=np.int64), []
         with BlockWriter(path, t) as writer:
-            for low, X in zip(range(0, n, PIECE), _pieces(n, t, terms, topics, seed), strict=True):
+            drawn = _pieces(n, t, terms, topics, seed, piece, cache)
+            for low, X in zip(range(0, n, piece), drawn, strict=True):
                 frequency += np.bincount(X.indices, minlength=t)
                 waiting.append(X)
-                if len(waiting) == pieces or low + PIECE >= n:
+                if len(waiting) == pieces or low + piece >= n:
                     writer.append(sp.vstack(waiting, format="csr"))
                     waiting.clear()
             idf = _idf(n, frequency)
@@ -85,35 +97,44 @@ def synthetic_blocks(n: int, t: int, terms: int, topics: int, seed: int = 0, pie
     return BlockFolder(path)
 
 
-def synthetic_labels(n: int, t: int, terms: int, topics: int, rate: float, seed: int = 0) -> dict[int, list[str]]:
+def synthetic_labels(
+    n: int,
+    t: int,
+    terms: int,
+    topics: int,
+    rate: float,
+    seed: int = 0,
+    piece: int = PIECE,
+    cache: Path = CACHE,
+) -> dict[int, list[str]]:
     """Return the topics of a random share of the rows."""
-    path = _topics_file(n, t, terms, topics, seed)
+    path = _topics_file(cache, n, t, terms, topics, seed)
     if not path.exists():
-        for _ in _pieces(n, t, terms, topics, seed):
+        for _ in _pieces(n, t, terms, topics, seed, piece, cache):
             pass
     of = np.load(path)
     chosen = np.flatnonzero(np.random.default_rng(seed).random(n) < rate)
     return {int(i): sorted({f"topic {k:03d}" for k in of[i] if k >= 0}) for i in chosen}
 
 
-def _pieces(n, t, terms, topics, seed):
-    """Yield damped term counts, 20,000 rows at a time, then write the topics of all rows to a file."""
+def _pieces(n, t, terms, topics, seed, piece, cache):
+    """Yield damped term counts, `piece` rows at a time, then write the topics of all rows to a file."""
     rng = np.random.default_rng(seed)
     zipf = np.cumsum(1 / np.arange(1, t + 1))
     zipf /= zipf[-1]
     order = np.stack([rng.permutation(t) for _ in range(topics)]).astype(np.int32)
     topics_of = []
-    for low in range(0, n, PIECE):
-        X, of = _rows(rng, min(PIECE, n - low), t, terms, zipf, order)
+    for low in range(0, n, piece):
+        X, of = _rows(rng, min(piece, n - low), t, terms, zipf, order)
         topics_of.append(of)
         yield X
-    path = _topics_file(n, t, terms, topics, seed)
+    path = _topics_file(cache, n, t, terms, topics, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
     np.save(path, np.concatenate(topics_of))
 
 
-def _topics_file(*numbers):
-    return CACHE / f"topics-{'-'.join(map(str, numbers))}.npy"
+def _topics_file(cache, *numbers):
+    return cache / f"topics-{'-'.join(map(str, numbers))}.npy"
 
 
 def _rows(rng, n, t, terms, zipf, order):

@@ -121,11 +121,9 @@ def test_the_long_files_of_the_tests_exist():
 
 
 TESTS = ROOT / "tests"
-# Their patches become arguments in a later step.
-LATER = {"app", "cli", "experiments", "benchmarks"}
 # Private names of other packages and of the standard library, and methods that notebooks and named tuples call.
 FOREIGN = {"_repr_html_", "_replace", "_fields", "_asdict", "_nb_optimize_layout_euclidean_single_epoch"}
-TESTED = sorted(path for path in TESTS.rglob("*.py") if path.relative_to(TESTS).parts[0] not in LATER)
+TESTED = sorted(TESTS.rglob("*.py"))
 
 
 def private_names(tree):

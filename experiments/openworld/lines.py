@@ -101,10 +101,11 @@ def eight(line: Line) -> dict[str, Any]:
 
 
 def draw_some(corpus: Any, budget: str, outsiders: float, seed: int) -> tuple[World, list[Any]]:
-    """A world with `NAMED` topics, and its labels: some documents per topic, and outsiders."""
-    rng = np.random.default_rng([seed, NAMED])
+    """A world with `NAMED` topics or half of all, and its labels: some documents per topic, and outsiders."""
+    named = min(NAMED, corpus.truth.shape[1] // 2)
+    rng = np.random.default_rng([seed, named])
     order, Y = rng.permutation(corpus.truth.shape[1]), corpus.truth.toarray() > 0
-    known, hidden = np.sort(order[:NAMED]), np.sort(order[NAMED:])
+    known, hidden = np.sort(order[:named]), np.sort(order[named:])
     inside = np.flatnonzero(draw_by_topic(Y[:, known], int(budget[1:]), rng).any(axis=1))
     outside = np.flatnonzero(~Y[:, known].any(axis=1))
     marked = rng.choice(outside, round(outsiders / (1 - outsiders) * len(inside)), replace=False)

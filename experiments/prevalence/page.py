@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.prevalence.trials import DRAWS, FEW, GROUPS, SIZES, Trial
+from experiments.prevalence.trials import DRAWS, FEW, GROUPS, Trial, sizes
 from experiments.shared.terminal import table
 
 TITLES = {"newsgroups-6000": "20 Newsgroups", "reuters-100": "Reuters", "pubmed-8000": "PubMed", "toy": "Toy"}
@@ -64,7 +64,7 @@ def mean(rows: Rows, name: str, digits: int = 2) -> str:
 def random(board: dict[tuple[str, str, int], Rows], names: list[str]) -> str:
     lines = []
     for name in names:
-        for labels in SIZES:
+        for labels in sizes(name):
             rows, plain = board[name, "random", labels], board[name, "plain", labels]
             found = [ratio(rows, "covered", "topics"), mean(rows, "ratio"), mean(rows, "worth", 1)]
             lines.append(
@@ -82,7 +82,7 @@ of all documents with the usual interval of a mean, as in a spreadsheet.
 def groups(board: dict[tuple[str, str, int], Rows], names: list[str]) -> str:
     lines = []
     for name in names:
-        for labels in SIZES:
+        for labels in sizes(name):
             rows = board[name, "random", labels]
             cells = [
                 [ratio(rows, f"{g} {what} covered", f"{g} {what}") for what in ("groups", "differences")]
@@ -107,7 +107,7 @@ def designs(board: dict[tuple[str, str, int], Rows], names: list[str]) -> str:
     }
     for method, title in about.items():
         for name in names:
-            for labels in SIZES:
+            for labels in sizes(name):
                 rows = board[name, method, labels]
                 if not rows:
                     lines.append([title, TITLES[name], f"{labels:,}", 0, "–", "–", "–"])
@@ -132,7 +132,7 @@ def warnings(board: dict[tuple[str, str, int], Rows], names: list[str]) -> str:
     lines = []
     for name in names:
         few = board[name, "few", 0]
-        random = [row for labels in SIZES for row in board[name, "random", labels]]
+        random = [row for labels in sizes(name) for row in board[name, "random", labels]]
         alarms = f"{sum(row['warned'] for row in random)} of {len(random)}"
         noticed = f"{sum(row['warned'] for row in few)} of {len(few)}"
         lines.append([TITLES[name], alarms, noticed, ratio(few, "covered", "topics"), mean(few, "labels", 0)])

@@ -23,6 +23,8 @@ from topicsteer.text import TextVectorizer
 DRAWS = 100
 # Numbers of labelled documents.
 SIZES = (300, 1000)
+# The same for the made-up corpus of the tests.
+TOY_SIZES = (40, 60)
 # How labels are drawn. "random"; "doubt": a random third, then by doubt; "suggested": a random half, then suggestions;
 # "unnamed": random, half of the topics have no name; "few": three per topic, taken for random labels. "plain": random,
 # and the share is the plain average of memberships.
@@ -71,6 +73,11 @@ def _hash(parts: list[str]) -> str:
     return sha256("\n".join(parts).encode()).hexdigest()[:12]
 
 
+def sizes(corpus: str) -> tuple[int, ...]:
+    """Numbers of labels that are tried on a corpus."""
+    return TOY_SIZES if corpus == "toy" else SIZES
+
+
 def plan(corpora: list[str], draws: int = DRAWS) -> list[Trial]:
     """All trials, seed by seed; the design "few" has one size, and its labels follow from the number of topics."""
     return [
@@ -78,7 +85,7 @@ def plan(corpora: list[str], draws: int = DRAWS) -> list[Trial]:
         for seed in range(draws)
         for corpus in corpora
         for method in DESIGNS
-        for labels in (SIZES if method != "few" else (0,))
+        for labels in (sizes(corpus) if method != "few" else (0,))
     ]
 
 

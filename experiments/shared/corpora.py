@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,8 +19,6 @@ from experiments.shared.terminal import RESULTS, note
 from topicsteer.corpora import Documents, ReadError
 from topicsteer.text import TextVectorizer
 
-# Prepared corpora.
-CACHE = RESULTS / "corpora"
 # The three documents of the paper's Table 1, by Reuters' NEWID.
 EXAMPLES = {14913: "Document 1", 14885: "Document 2", 14854: "Document 3"}
 # Topics of Reuters with at least 40 stories in groups of our own; "ship" has no group.
@@ -229,8 +228,9 @@ def is_there(name: str, study: str) -> bool:
 
 
 def place(name: str, study: str) -> Path:
-    """Folder of a prepared corpus."""
-    return CACHE / (name if study == "paper" else f"{study}-{name}")
+    """Folder of a prepared corpus, in the folder that `TOPICSTEER_PREPARED` names."""
+    folder = Path(os.environ.get("TOPICSTEER_PREPARED", RESULTS / "corpora"))
+    return folder / (name if study == "paper" else f"{study}-{name}")
 
 
 @lru_cache(maxsize=2)

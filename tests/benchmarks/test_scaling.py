@@ -14,24 +14,26 @@ COSTS = Costs(s=0.1, h=4e-10, k=2e-9, a=5e-10, b=3e-8, o=1e-3)
 
 
 @pytest.fixture
-def small(tmp_path, monkeypatch):
-    monkeypatch.setattr(data, "CACHE", tmp_path)
-    monkeypatch.setattr(data, "PIECE", 200)
-    return 1_100, 300, 20, 5
+def small(tmp_path):
+    """Return the size of a small corpus, and where and how it is made."""
+    return (1_100, 300, 20, 5), {"piece": 200, "cache": tmp_path}
 
 
 def test_blocks_are_the_rows_of_the_matrix(small):
-    whole, folder = data.synthetic(*small), data.synthetic_blocks(*small, pieces=2)
+    size, made = small
+    whole = data.synthetic(*size, **made)
+    folder = data.synthetic_blocks(*size, pieces=2, **made)
     assert [block.shape[0] for block in folder] == [400, 400, 300]
     np.testing.assert_array_equal(sp.vstack(list(folder)).toarray(), whole.toarray())
     np.testing.assert_allclose(sp.linalg.norm(whole, axis=1), 1, rtol=1e-5)
 
 
 def test_labels_are_topics_that_a_row_was_made_of(small):
-    labels = data.synthetic_labels(*small, rate=0.2)
+    size, made = small
+    labels = data.synthetic_labels(*size, rate=0.2, **made)
     assert 150 < len(labels) < 290
     assert {len(names) for names in labels.values()} == {1, 2, 3}
-    of = np.load(next(data.CACHE.glob("topics-*.npy")))
+    of = np.load(next(made["cache"].glob("topics-*.npy")))
     for row, names in labels.items():
         assert names == sorted({f"topic {k:03d}" for k in of[row] if k >= 0})
 

@@ -318,13 +318,10 @@ def test_evaluate(run, tmp_path):
     assert "Predictions were not evaluated" in (tmp_path / "r.md").read_text()
 
 
-def test_evaluate_shows_the_weakest_of_many_topics(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(terminal, "WEAKEST", 1)
-    path = tmp_path / "all.jsonl"
-    pl.DataFrame({"text": TEXTS, "labels": [["tea"], ["coffee"], [], ["tea"]] * 6}).write_ndjson(path)
-    code, out, _ = run("evaluate", path, "--free", 1)
-    assert code == 0
-    assert "The 1 weakest of 2" in out
+def test_evaluate_shows_the_weakest_of_many_topics(capsys):
+    labels = [["tea"], ["coffee"], None, ["tea"]] * 6
+    terminal.show_evaluation(TopicModel(1).evaluate(TEXTS, labels), weakest=1)
+    assert "The 1 weakest of 2" in capsys.readouterr().out
 
 
 def test_folders_and_label_files(run, tmp_path):

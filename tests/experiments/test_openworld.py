@@ -264,7 +264,7 @@ def test_runs_of_older_code_are_not_written(tmp_path):
 
 def test_without_a_corpus_it_names_the_command(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("TOPICSTEER_DATA", str(tmp_path))
-    monkeypatch.setattr(corpora, "CACHE", tmp_path)
+    monkeypatch.setenv("TOPICSTEER_PREPARED", str(tmp_path))
     assert openworld.main(["--results", str(tmp_path)]) == 1
     message = capsys.readouterr().err
     assert "not on this machine: newsgroups, reuters, medline." in message
@@ -308,8 +308,7 @@ def test_a_slow_trial_has_no_scores():
 # --- further questions ---
 
 
-def test_a_draw_names_some_topics_and_marks_outsiders(monkeypatch):
-    monkeypatch.setattr(lines, "NAMED", 3)
+def test_a_draw_names_some_topics_and_marks_outsiders():
     toy = corpora.load("toy", "openworld")
     world, lists = lines.draw_some(toy, "k4", 0.25, 0)
     truth = toy.truth.toarray()[:, world.known] > 0
@@ -330,8 +329,7 @@ def test_topics_come_back_if_half_of_their_terms_do():
 
 
 @pytest.mark.slow
-def test_every_question_has_an_answer_and_a_row(monkeypatch):
-    monkeypatch.setattr(lines, "NAMED", 3)
+def test_every_question_has_an_answer_and_a_row():
     asked = [("eight", "k10", 0.25), ("recall", "k3", 0.0), ("stability", "10 %", 0.0), ("closed", "k10", 0.0)]
     asked = [lines.Line(*cell[:1], "toy", *cell[1:], 0, "1") for cell in [*asked, ("undeclared", "k3", 0.0)]]
     found = {line: lines.perform(line) for line in asked}

@@ -18,7 +18,6 @@ pytest.importorskip("matplotlib")
 from experiments.corpora import CORPORA
 from experiments.labelling import __main__ as labelling
 from experiments.labelling import page as labelling_page
-from experiments.labelling import study
 from experiments.paper import __main__ as paper
 from experiments.paper import claims, convergence, runs, scoreboard, stationarity
 from experiments.paper.runs import Run, perform
@@ -85,7 +84,7 @@ def test_a_killed_run_resumes_without_repeating(tmp_path, capsys):
 
 def test_without_a_corpus_it_says_how_to_get_it(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("TOPICSTEER_DATA", str(tmp_path))
-    monkeypatch.setattr(corpora, "CACHE", tmp_path)
+    monkeypatch.setenv("TOPICSTEER_PREPARED", str(tmp_path))
     for program, absent in ((paper, ["reuters", "medline"]), (peers, ["reuters", "newsgroups", "medline"])):
         assert program.main(["--results", str(tmp_path)]) == 1
         said = capsys.readouterr().err
@@ -323,8 +322,7 @@ def test_the_authors_procedure_and_ours_agree_on_reuters():
     np.testing.assert_allclose(ours.document_topics_, theirs_W, rtol=1e-6, atol=1e-9)
 
 
-def test_the_page_of_suggestions_and_audits(tmp_path, monkeypatch):
-    monkeypatch.setattr(study, "STOP", (0.1, 0.2))
+def test_the_page_of_suggestions_and_audits(tmp_path):
     folders = ["--folder", str(tmp_path), "--results", str(tmp_path / "results")]
     assert labelling.main(["--corpus", "docstrings", "--seeds", "1", *folders]) == 0
     done = json.loads((tmp_path / "results" / "labelling.json").read_text())

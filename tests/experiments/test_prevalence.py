@@ -16,9 +16,7 @@ FOLDER = Path(study.__file__).parent
 
 
 @pytest.fixture
-def toy(monkeypatch):
-    monkeypatch.setattr(trials, "SIZES", (40, 60))
-    monkeypatch.setattr(page, "SIZES", (40, 60))
+def toy():
     return prepared("toy")
 
 

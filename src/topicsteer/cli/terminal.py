@@ -141,13 +141,13 @@ MORE = "More: --json has baselines per topic, confusions and calibration; topics
 
 
 @contextmanager
-def working(quiet: bool = False) -> Iterator[types.Progress]:
+def working(quiet: bool = False, silence: float = SILENCE) -> Iterator[types.Progress]:
     """Show progress on standard error: one line per stage in a terminal, elsewhere a sign of life now and then."""
     if quiet:
         yield lambda *_: None
         return
     if not console.is_terminal:
-        with signs_of_life() as progress:
+        with signs_of_life(silence) as progress:
             yield progress
         return
     name, count = TextColumn("{task.description:<10}"), TextColumn("{task.completed:,} {task.fields[detail]}")
@@ -167,7 +167,7 @@ def working(quiet: bool = False) -> Iterator[types.Progress]:
 
 
 @contextmanager
-def signs_of_life() -> Iterator[types.Progress]:
+def signs_of_life(silence: float) -> Iterator[types.Progress]:
     """Print the present stage after some seconds, and again at growing intervals, so that a log stays short."""
     began, ended = time.monotonic(), threading.Event()
     now: list[tuple[str, int, int | None, str]] = [("reading", 0, None, "")]
@@ -176,7 +176,7 @@ def signs_of_life() -> Iterator[types.Progress]:
         now[0] = stage, done, total, detail
 
     def speak() -> None:
-        pause = SILENCE
+        pause = silence
         while not ended.wait(pause):
             stage, done, total, detail = now[0]
             amount = f" {done:,} of {total:,}" if total else f" {done:,}" if done else ""
@@ -264,7 +264,7 @@ def as_tree(table: Mapping[str, Sequence[object]]) -> dict[str, list[object]]:
     return found
 
 
-def show_evaluation(result: Evaluation, quiet: bool = False) -> None:
+def show_evaluation(result: Evaluation, quiet: bool = False, weakest: int = WEAKEST) -> None:
     """Print the scores of single topics and of all topics, and the verdict; --json and the report have more."""
     from topicsteer.analysis.evaluation import OURS
 
@@ -275,10 +275,10 @@ def show_evaluation(result: Evaluation, quiet: bool = False) -> None:
     every = {"average precision" if name == OURS else name: values for name, values in result.table().items()}
     topics = only("topic", "level", "labelled", "average precision", "precision", "recall", "F1")(every)
     many = len(topics["topic"])
-    if many > WEAKEST:
-        order = sorted(range(many), key=lambda k: topics["F1"][k])[:WEAKEST]
+    if many > weakest:
+        order = sorted(range(many), key=lambda k: topics["F1"][k])[:weakest]
         topics = {name: [values[k] for k in order] for name, values in topics.items()}
-        some = f"\nThe {WEAKEST} weakest of {many} topics; --json or --out gives all"
+        some = f"\nThe {weakest} weakest of {many} topics; --json or --out gives all"
     show(topics, f"Topics, on hidden labels{some}", quiet)
     summary = result.summary()
     short = [row for row, measure in enumerate(summary["measure"]) if measure.endswith(("average precision", "F1"))]
