@@ -47,8 +47,7 @@ from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.coder import Coder, coder_of
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.forms import supervise
-from topicsteer.labels.origin import Origin
-from topicsteer.labels.supervision import PERMITTED, Supervision
+from topicsteer.labels.supervision import PERMITTED, Origin, Supervision
 from topicsteer.model import cross_fit, pipeline
 from topicsteer.nmf import start
 

@@ -10,7 +10,7 @@ from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.prevalence import prevalence
 from topicsteer.analysis.sampling import Sample
 from topicsteer.labels.forest import Forest
-from topicsteer.labels.origin import Origin
+from topicsteer.labels.supervision import Origin
 
 N = 1500
 

@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from topicsteer.corpora import BadRow, Documents, ReadError, ReadOptions, TableStream, read_table
-from topicsteer.corpora.cells import StringSummary, split_labels
-from topicsteer.corpora.readers.delimited import MAX_RECORD
+from topicsteer.corpora.columns import StringSummary, split_labels
+from topicsteer.corpora.readers.formats import MAX_RECORD
 from topicsteer.corpora.readers.table_file import BUFFER
 
 ROWS = [

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.sampling import Sample, wilson
 from topicsteer.labels.forest import Forest
-from topicsteer.labels.origin import Kind
+from topicsteer.labels.supervision import Kind
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.types import Array
 
@@ -129,7 +129,7 @@ def estimate(
 
     Examples
     --------
-    >>> from topicsteer.labels.origin import Origin
+    >>> from topicsteer.labels.supervision import Origin
     >>> rng = np.random.default_rng(0)
     >>> truth = (rng.random((1000, 1)) < 0.3).astype(float)
     >>> guess = np.clip(0.2 + 0.6 * truth + rng.normal(0, 0.1, (1000, 1)), 0, 1)

@@ -14,7 +14,7 @@ from topicsteer.analysis.groups import DAYS, Groups
 from topicsteer.analysis.sampling import Sample, mover, z_value
 from topicsteer.analysis.table_columns import Column
 from topicsteer.labels.forest import Forest
-from topicsteer.labels.origin import Kind
+from topicsteer.labels.supervision import Kind
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.types import Array
 from topicsteer.system.values import ALL, NONE

@@ -9,11 +9,10 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from topicsteer.corpora.cells import check_labels
-from topicsteer.corpora.columns import Columns
+from topicsteer.corpora.columns import Columns, check_labels
 from topicsteer.corpora.documents import BadRow, Documents, OnError, ReadError, ReadOptions, ReadReport
 from topicsteer.corpora.label_files import LabelRecord, match_records, plain_rows
-from topicsteer.corpora.readers.registry import load_table
+from topicsteer.corpora.readers.formats import load_table
 from topicsteer.system.templates import visible
 from topicsteer.system.values import NONE, is_missing
 

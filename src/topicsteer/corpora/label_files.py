@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -12,10 +11,20 @@ from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any, Unpack
 
-from topicsteer.corpora.cells import JSON_LIST, check_labels, label_names, read_id, split_labels
-from topicsteer.corpora.columns import LABEL_FILE_ID_NAMES, TEXT_NAMES, Columns, LabelColumn
+from topicsteer.corpora.columns import (
+    JSON_LIST,
+    LABEL_FILE_ID_NAMES,
+    TEXT_NAMES,
+    Columns,
+    LabelColumn,
+    check_labels,
+    free_separator,
+    label_names,
+    read_id,
+    split_labels,
+)
 from topicsteer.corpora.documents import BadRow, Documents, OnError, ReadError, ReadKeywords, ReadOptions, ReadReport
-from topicsteer.corpora.readers.registry import load_table
+from topicsteer.corpora.readers.formats import load_table
 from topicsteer.corpora.readers.table_file import Table
 from topicsteer.system.templates import guarded, unguarded
 from topicsteer.system.values import check_none, is_missing
@@ -215,8 +224,6 @@ def _squeeze(text: str) -> str:
 
 # A column of the workbench's exports: the separator of the levels in names that are paths.
 PATH_SEPARATOR = "path_separator"
-# Separators of paths; the first one that no name contains is used.
-SEPARATORS = ("/", " > ", " | ", "::", " → ", "//", "\\", "¦")
 _LEVEL = re.compile(r"level (\d{1,3})")
 
 
@@ -276,40 +283,6 @@ def stated_separator(table: Table) -> str | None:
     """The separator that a file states in its column ``path_separator``."""
     cells = (cell for cell in table.columns.get(PATH_SEPARATOR, ()) if not is_missing(cell) and str(cell).strip())
     return next(map(str, cells), None)
-
-
-def path_hint(names: Iterable[str]) -> str:
-    """A sentence if a name looks like a path below another name; separators of paths are never guessed.
-
-    Examples
-    --------
-    >>> path_hint(["sport", "sport/golf"])
-    "The label 'sport/golf' looks like a path below 'sport': --path-separator / makes a tree of such labels."
-    >>> path_hint(["AC/DC", "jazz"])
-    ''
-    """
-    known = set(names)
-    for name in sorted(known):
-        for separator in SEPARATORS:
-            if (above := name.rpartition(separator)[0]) in known:
-                option = f"--path-separator {shlex.quote(separator)}"
-                return f"The label {name!r} looks like a path below {above!r}: {option} makes a tree of such labels."
-    return ""
-
-
-def free_separator(names: Iterable[str], wanted: str | None = None) -> str:
-    """The first separator that no name contains.
-
-    Examples
-    --------
-    >>> free_separator(["AC/DC", "jazz"])
-    ' > '
-    """
-    names = list(names)
-    for one in (*filter(None, [wanted]), *SEPARATORS):
-        if not any(one.strip() in name for name in names):
-            return one
-    raise ValueError(f"names of topics contain all separators of paths: {' '.join(SEPARATORS)}. Rename some topics.")
 
 
 # A column of the workbench's exports: "no" marks labels that leave other topics open.

@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
-from topicsteer.corpora.cells import check_labels, read_id, text_cell
-from topicsteer.corpora.columns import Columns, RowProgress
+from topicsteer.corpora.columns import Columns, RowProgress, check_labels, read_id, text_cell
 from topicsteer.corpora.documents import (
     DEFAULT,
     BadRow,
@@ -20,7 +19,7 @@ from topicsteer.corpora.documents import (
     without_labels,
 )
 from topicsteer.corpora.label_files import attach_labels, labels_of_table, read_label_file
-from topicsteer.corpora.readers.registry import load_table, open_table
+from topicsteer.corpora.readers.formats import load_table, open_table
 from topicsteer.corpora.readers.table_file import Table, check_encoding, read_text
 from topicsteer.system.values import NONE, is_missing
 

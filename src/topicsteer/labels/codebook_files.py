@@ -14,7 +14,7 @@ from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 from topicsteer import __version__
-from topicsteer.labels.codebook import Codebook, Topic
+from topicsteer.labels.codebook import PROPOSED, Codebook, Topic
 from topicsteer.labels.forest import cycle
 from topicsteer.system.templates import unguarded
 from topicsteer.system.values import NONE, is_missing
@@ -178,8 +178,6 @@ COLUMNS = {
     "keywords": ("keywords", "words", "terms"),
     "banned": ("banned", "banned words"),
 }
-# A column for people to read: keywords that a model proposes.
-PROPOSED = "proposed"
 # Characters that separate words in a cell; the first one that occurs counts.
 SEPARATORS = (";", "|", ",")
 
@@ -255,34 +253,6 @@ def parse_topics(columns: Mapping[str, Sequence[object]], places: Sequence[str])
     _check_parents(parents, list(topics))
     book = Codebook(tuple(topics.values())).with_parents({name: parent for name, (parent, _) in parents.items()})
     return TopicsFile(book, (*notes, *_shared_words(topics.values())))
-
-
-def topic_columns(codebook: Codebook, proposed: Mapping[str, Sequence[str]] | None = None) -> dict[str, list[str]]:
-    """The columns of a topics file; words are separated by semicolons, or are a list if a word has one.
-
-    There is a column for parents if topics have some. Free topics below others are left out, since nobody named them.
-
-    Parameters
-    ----------
-    codebook : Codebook
-    proposed : mapping of topic to words, optional
-        Further keywords, in a column that is not read again.
-
-    Examples
-    --------
-    >>> topic_columns(Codebook.of_names(["price"], keywords={"price": ["cheap", "cost"]}))
-    {'topic': ['price'], 'description': [''], 'keywords': ['cheap; cost'], 'banned': ['']}
-    """
-    parents = codebook.parent_names
-    found = {"topic": [str(topic.name) for topic in codebook]}
-    if any(name in parents for name in found["topic"]):
-        found["parent"] = [str(parents.get(name, "")) for name in found["topic"]]
-    found |= {
-        "description": [topic.description for topic in codebook],
-        "keywords": [_cell(topic.keywords) for topic in codebook],
-        "banned": [_cell(topic.banned) for topic in codebook],
-    }
-    return found if proposed is None else found | {PROPOSED: [_cell(proposed.get(name, ())) for name in found["topic"]]}
 
 
 def _check_parents(parents: Mapping[str, tuple[str, str]], names: Sequence[str]) -> None:
@@ -363,8 +333,3 @@ def _words(cell: object) -> list[str]:
         separator = next((mark for mark in SEPARATORS if mark in text), None)
         parts = text.split(separator) if separator else [text]
     return [word for word in dict.fromkeys(map(_text, parts)) if word]
-
-
-def _cell(words: Sequence[str]) -> str:
-    """Words as one cell."""
-    return "; ".join(words) if not any(";" in word for word in words) else json.dumps(list(words), ensure_ascii=False)

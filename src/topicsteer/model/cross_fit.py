@@ -33,8 +33,7 @@ from topicsteer.guidance.sample import background_rows
 from topicsteer.labels.coder import Coder
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.forms import near_miss
-from topicsteer.labels.origin import Origin
-from topicsteer.labels.supervision import Supervision
+from topicsteer.labels.supervision import Origin, Supervision
 from topicsteer.model.pipeline import (
     GUIDE_SEED,
     NOTHING,

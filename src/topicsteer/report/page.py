@@ -17,13 +17,11 @@ from topicsteer import __version__
 from topicsteer.analysis import label_advice
 from topicsteer.analysis.evaluation import Evaluation
 from topicsteer.analysis.explain import merged
-from topicsteer.analysis.table_columns import Column, typed
+from topicsteer.analysis.table_columns import Column, Grid, grid, typed
 from topicsteer.analysis.topics import COLUMNS, Topics, corrected
 from topicsteer.report.breakdown import Breakdown, TopicLink, share_part
-from topicsteer.report.grid import Grid, grid
-from topicsteer.report.map_page import MappedDocuments, map_page
+from topicsteer.report.map_page import MappedDocuments, lay_out, map_page
 from topicsteer.report.scorecard import scorecard
-from topicsteer.report.topic_layout import lay_out
 from topicsteer.system.files import write_text
 from topicsteer.system.templates import render
 

@@ -11,7 +11,7 @@ import numpy as np
 from topicsteer.analysis.prevalence import Prevalence
 from topicsteer.analysis.topics import Topics
 from topicsteer.report.breakdown import DRAWN, Breakdown, Share
-from topicsteer.report.topic_layout import lay_out
+from topicsteer.report.map_page import lay_out
 from topicsteer.system.templates import visible
 
 if TYPE_CHECKING:

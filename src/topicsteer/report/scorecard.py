@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from topicsteer.analysis.evaluation import COLUMNS, Evaluation, Verdict
-from topicsteer.analysis.table_columns import Column
-from topicsteer.report.grid import Grid, grid
+from topicsteer.analysis.table_columns import Column, Grid, grid
 
 
 @dataclass(frozen=True)
