@@ -164,65 +164,48 @@ def centroid_answers(X: sp.csr_array, supervision: Supervision, rows: Rows) -> t
     return scores, (scores == scores.max(axis=1, keepdims=True)) & (scores > 0)
 
 
-# Standard error of the share of documents without a known topic that a model believes.
-SHARE_ERROR = 0.08
-
-
 @dataclass(frozen=True, eq=False)
 class Unlabelled:
     """Estimates of a model for the unlabelled documents of an open world.
 
-    ``shares`` has the share of documents with each topic, and last without any. ``predicted`` is the mean number of
-    topics that a document gets. ``drawn``: the shares come from labels drawn at random, so hidden outsiders need not
-    correct them.
+    ``shares`` has the share of documents with each topic, and last without any, from labels drawn at random; None if
+    they were not. ``predicted`` is the mean number of topics that a document gets.
     """
 
-    shares: Array
+    shares: Array | None
     predicted: float
-    drawn: bool = False
 
 
 def in_corpus(
-    given: NDArray[np.bool_], predicted: NDArray[np.bool_], outsiders: NDArray[np.bool_], believed: Unlabelled
+    given: NDArray[np.bool_], predicted: NDArray[np.bool_], shares: Array, predicted_elsewhere: float
 ) -> Decisions:
     """Return predictions in the corpus as it is, from hidden documents of each kind.
 
     Hidden documents show the rates r of predictions per document with and without a topic. Their mixture must give the
-    predictions of the unlabelled documents: (1 - s) r_in + s r_out, where s is the share of outsiders. It is known from
-    labels drawn at random. Otherwise s balances the rate of the few hidden outsiders against the model's belief.
+    predictions of the unlabelled documents: (1 - s) r_in + s r_out, where s is the share of outsiders.
     """
-    weight = given @ (believed.shares[:-1] / np.maximum(given.sum(axis=0), 1)) / np.maximum(given.sum(axis=1), 1)
+    weight = given @ (shares[:-1] / np.maximum(given.sum(axis=0), 1)) / np.maximum(given.sum(axis=1), 1)
     weight /= max(weight.sum(), 1e-30)
     inside, topics = float(weight @ predicted.sum(axis=1)), float(weight @ given.sum(axis=1))
     correct = float(weight @ (given & predicted).sum(axis=1))
-    share = float(believed.shares[-1]) if believed.drawn else balanced_share(predicted[outsiders], inside, believed)
-    n = len(given)
-    counts = ((1 - share) * correct, (1 - share) * topics, max(believed.predicted, (1 - share) * inside))
+    share, n = float(shares[-1]), len(given)
+    counts = ((1 - share) * correct, (1 - share) * topics, max(predicted_elsewhere, (1 - share) * inside))
     return Decisions(*(np.array([n * count]) for count in counts))
-
-
-def balanced_share(outsiders: NDArray[np.bool_], inside: float, believed: Unlabelled) -> float:
-    """Return the share of outsiders that fits both the model's belief and the predictions of hidden outsiders."""
-    hits, many = outsiders.any(axis=1).sum(), len(outsiders)
-    s = np.linspace(0.005, 0.995, 199)
-    rate = np.clip((believed.predicted - (1 - s) * inside) / s, 1e-3, 1 - 1e-3)
-    log = hits * np.log(rate) + (many - hits) * np.log(1 - rate) - ((s - believed.shares[-1]) / SHARE_ERROR) ** 2 / 2
-    chance = np.exp(log - log.max())
-    return float(chance @ s / chance.sum())
 
 
 def scope(corpus: Decisions | None, unlabelled: Unlabelled | None, marked: int, supervision: Supervision) -> str:
     """For which documents the figures hold, in a sentence."""
-    if corpus is not None and unlabelled is not None:
+    if corpus is not None and unlabelled is not None and unlabelled.shares is not None:
         precision, recall = float(corpus.precision[0]), float(corpus.recall[0])
-        if unlabelled.drawn:
-            share = f"about {unlabelled.shares[-1]:.0%} of the documents have none of the topics"
-        else:
-            share = "the share of documents without a topic is unknown, because labels were not drawn at random"
         return (
-            f"In the corpus as it is, {share}. "
+            f"In the corpus as it is, about {unlabelled.shares[-1]:.0%} of the documents have none of the topics. "
             f"There, predictions have a precision of about {precision:.2f} and a recall of about {recall:.2f}; "
             f"{marked:,} hidden documents had none of the topics."
+        )
+    if unlabelled is not None and marked:
+        return (
+            "The share of documents without a topic is unknown, because labels were not drawn at random. So the "
+            "precision in the corpus is unknown too: label some documents at random."
         )
     if unlabelled is not None:
         return (
@@ -336,7 +319,7 @@ class Evaluation:
         Topics with too few labels to hide one.
     corpus : Decisions or None
         Predictions of topicsteer for the corpus as it is, all topics together: hidden documents of each kind are
-        mixed as in the corpus. None if no outsider was hidden, though documents without a known topic may exist.
+        mixed as in the corpus. None if no outsider was hidden, or labels were not drawn at random.
     scope : str
         For which documents the figures hold.
     forest : Forest or None
@@ -433,14 +416,6 @@ class Evaluation:
             "of": [int(self.possible[pair]) for pair in pairs],
         }
 
-    def reliability(self, method: str = OURS) -> Table:
-        """Return a table with one row per bin of probabilities: number of pairs, mean probability, observed share."""
-        held = self.scores[method].calibration
-        if held is None:
-            raise ValueError(f"the scores of {method!r} are not probabilities: choose {OURS!r} or {LOGISTIC!r}.")
-        columns = {"from": held.edges[:-1], "to": held.edges[1:], "pairs": held.pairs, "predicted": held.predicted}
-        return {name: values.tolist() for name, values in (columns | {"observed": held.observed}).items()}
-
     def calibration(self) -> Table:
         """Table with one row per method with probabilities: calibration error, in all and without the first bin."""
         rows = {name: scores.calibration for name, scores in self.scores.items() if scores.calibration is not None}
@@ -458,7 +433,6 @@ class Evaluation:
             "summary": self.summary(),
             "topics": self.table(),
             "calibration": self.calibration(),
-            "reliability": self.reliability(),
             "confusion": self.confusion(),
             "folds": self.folds,
             "labelled": self.labelled,
@@ -539,8 +513,8 @@ def evaluate(
     ranking = {name: truth.ranking(values) for name, values in scores.items()}
     marked = int(outsiders[rows].sum())
     corpus = None
-    if unlabelled is not None and marked:
-        corpus = in_corpus(states == PERMITTED, all_predicted[0] > 0, outsiders[rows], unlabelled)
+    if unlabelled is not None and unlabelled.shares is not None and marked:
+        corpus = in_corpus(states == PERMITTED, all_predicted[0] > 0, unlabelled.shares, unlabelled.predicted)
     return Evaluation(
         tuple(str(supervision.topics[k]) for k in judged),
         supervision.counts[judged],

@@ -384,8 +384,8 @@ def proposed_keywords(topics: Topics, codebook: Codebook, n: int = PROPOSALS) ->
     return found
 
 
-def ambiguous_keywords(topics: Topics, codebook: Codebook) -> list[tuple[str, str, str]]:
-    """Keywords that fit another known topic as well: the word, its topic, and the other topic.
+def ambiguity_notes(topics: Topics, codebook: Codebook) -> list[str]:
+    """Return one sentence per keyword that fits another known topic as well.
 
     Weights are relative to the largest weight of each topic. A word of two topics hardly separates them.
     """
@@ -402,16 +402,9 @@ def ambiguous_keywords(topics: Topics, codebook: Codebook) -> list[tuple[str, st
             weights[k] = 0
             other = int(weights.argmax())
             if weights[other] > 0 and weights[other] >= SHARED * H[k, j]:
-                found.append((word, str(topic.name), str(codebook.topics[other].name)))
+                names = f"{str(topic.name)!r} fits {str(codebook.topics[other].name)!r}"
+                found.append(f"The keyword {word!r} of {names} as well: choose a more specific word.")
     return found
-
-
-def ambiguity_notes(topics: Topics, codebook: Codebook) -> list[str]:
-    """Return one sentence per keyword that fits another known topic as well."""
-    return [
-        f"The keyword {word!r} of {topic!r} fits {other!r} as well: choose a more specific word."
-        for word, topic, other in ambiguous_keywords(topics, codebook)
-    ]
 
 
 def _words(text: str) -> set[str]:

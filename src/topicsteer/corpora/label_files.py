@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import chain, takewhile
+from itertools import chain
 from pathlib import Path
 from typing import Any, Unpack
 
 from topicsteer.corpora.columns import (
-    JSON_LIST,
     LABEL_FILE_ID_NAMES,
     TEXT_NAMES,
     Columns,
-    LabelColumn,
     check_labels,
     free_separator,
-    label_names,
     read_id,
     split_labels,
 )
@@ -224,40 +220,6 @@ def _squeeze(text: str) -> str:
 
 # A column of the workbench's exports: the separator of the levels in names that are paths.
 PATH_SEPARATOR = "path_separator"
-_LEVEL = re.compile(r"level (\d{1,3})")
-
-
-def level_columns(names: Iterable[str]) -> list[str]:
-    """The columns "level 1", "level 2" and so on of a table, in order.
-
-    Examples
-    --------
-    >>> level_columns(["id", "Level 2", "level 1", "level 4"])
-    ['level 1', 'Level 2']
-    """
-    found = {int(match[1]): name for name in names if (match := _LEVEL.fullmatch(name.strip().lower()))}
-    return list(takewhile(bool, (found.get(level, "") for level in range(1, len(found) + 1))))
-
-
-def path_of_row(table: Table, columns: Sequence[str], row: int) -> tuple[str, ...]:
-    """The path in the level columns of a row; empty without one.
-
-    Raises
-    ------
-    ValueError
-        If a level is empty above one that is not, or a cell has several names.
-    """
-    path: list[str] = []
-    for level, name in enumerate(columns, start=1):
-        cell = table.unguarded(table.columns[name][row])
-        listed = isinstance(cell, str) and cell.startswith("[")
-        found = label_names(cell, JSON_LIST if listed else None)
-        if len(found) > 1:
-            raise ValueError(f"{name!r} has several names: write one row per label")
-        if found and level > len(path) + 1:
-            raise ValueError(f"{name!r} has the name {found[0]!r}, but {columns[len(path)]!r} above it is empty")
-        path += found
-    return tuple(path)
 
 
 def label_studio_answers(result: Any) -> list[Label]:
@@ -304,8 +266,8 @@ def read_labels(source: object, **options: Unpack[ReadKeywords]) -> Labels:
     ``answer`` (accept, reject or ignore), and a rejected label becomes forbidden. All other files, such as doccano's
     JSONL, are tables with labels and an id or a text. A document may have several rows. The label "(none)" marks a
     document that has none of the topics. A column ``labelled_by``, and the annotators of Label Studio and Prodigy, name
-    the people who gave the labels. Columns ``level 1``, ``level 2`` and so on, and Label Studio's Taxonomy, are paths
-    through a tree of topics; ``Labels.separator`` is then between their names.
+    the people who gave the labels. Label Studio's Taxonomy has paths through a tree of topics; ``Labels.separator`` is
+    then between their names.
 
     Parameters
     ----------
@@ -357,7 +319,7 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
         columns.guesses.append("labels come from Prodigy")
         read = _prodigy(table)
     else:
-        read = plain_rows(table, columns, [] if options.labels else level_columns(columns.free))
+        read = plain_rows(table, columns)
     found, records, problems, complete = [], list[LabelRecord](), dict(table.problems), table.column(COMPLETE)
     for row, place in enumerate(table.places):
         try:
@@ -396,16 +358,16 @@ def _separator(table: Table, labels: Sequence[Label]) -> str | None:
         raise ReadError(f"{table.source}: {error}") from None
 
 
-def plain_rows(table: Table, columns: Columns, levels: Sequence[str] = ()) -> Reader:
-    """Read a table with one document, or one label of a document, per row; ``levels`` are columns of a path."""
-    for name in (LABELLED_BY, PATH_SEPARATOR, *levels):
+def plain_rows(table: Table, columns: Columns) -> Reader:
+    """Read a table with one document, or one label of a document, per row."""
+    for name in (LABELLED_BY, PATH_SEPARATOR):
         columns.free.pop(name, None)
     id_column = columns.ids(LABEL_FILE_ID_NAMES)
-    permitted, forbids = LabelColumn() if levels else columns.labels(), columns.forbidden()
+    permitted, forbids = columns.labels(), columns.forbidden()
     text_column = columns.label_file_texts()
     if id_column is None and text_column is None:
         id_column = columns.label_file_ids()
-    if permitted.name is None and not permitted.names and forbids.name is None and not levels:
+    if permitted.name is None and not permitted.names and forbids.name is None:
         names = ", ".join(map(repr, columns.free)) or "no others"
         raise ReadError(
             f"{table.source}: which column holds the labels? Pass --labels (labels= in Python); the columns are {names}"
@@ -417,8 +379,7 @@ def plain_rows(table: Table, columns: Columns, levels: Sequence[str] = ()) -> Re
         key = _id(table.unguarded(ids[row]))
         names = tuple(str(table.unguarded(name)) for name in _people(people[row]))
         labels, zeros = has(row)
-        path = path_of_row(table, levels, row)
-        yield key, _text(texts[row]), [path] if path else labels, [*lacks(row)[0], *zeros], names
+        yield key, _text(texts[row]), labels, [*lacks(row)[0], *zeros], names
 
     return read
 

@@ -224,14 +224,6 @@ def growing_subsets(supervision: Supervision, shares: Sequence[float], seed: int
         yield replace(supervision, pattern=pattern)
 
 
-def drop_tenth(supervision: Supervision, seed: int = 0) -> Supervision:
-    """Remove the labels of a random tenth of the labelled documents."""
-    labelled = np.flatnonzero(supervision.labelled)
-    pattern = supervision.pattern.copy()
-    pattern[np.random.default_rng(seed).permutation(labelled)[: -(-len(labelled) // 10)]] = 0
-    return replace(supervision, pattern=pattern)
-
-
 # Names of the two columns of an origin.
 CHOSEN, PROBABILITY = "chosen", "probability"
 

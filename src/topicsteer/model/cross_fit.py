@@ -451,14 +451,10 @@ def evaluate(
 def _in_unlabelled(hidden: Hidden, whole: Guide, progress: Progress | None) -> Unlabelled:
     """Shares and number of topics in the unlabelled documents of an open world, by the guide of all labels."""
     corpus, supervision = hidden.corpus, hidden.corpus.supervision
-    forest = supervision.forest
     own = probabilities_of(whole, corpus, hidden.settings.threads)[~supervision.labelled]
-    predicted = Memberships(own, choose_thresholds(whole, own, forest)).has_known.sum(axis=1).mean()
+    predicted = Memberships(own, choose_thresholds(whole, own, supervision.forest)).has_known.sum(axis=1).mean()
     drawn = _drawn_shares(replace(hidden, reuse=replace(hidden.reuse, choice=whole.choice)), progress)
-    if drawn is not None:
-        return Unlabelled(drawn, float(predicted), True)
-    believed = with_none(own, len(supervision.topics), forest).mean(axis=0, dtype=np.float64)
-    return Unlabelled(believed, float(predicted), False)
+    return Unlabelled(drawn, float(predicted))
 
 
 def _drawn_shares(hidden: Hidden, progress: Progress | None) -> Array | None:
