@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from topicsteer.analysis.agreement import label_weights, predictor_of, treats_differently
-from topicsteer.analysis.estimates import Predictions, estimate
+from topicsteer.analysis.prevalence import Predictions, estimate
 from topicsteer.analysis.sampling import Sample, label_values
 from topicsteer.labels.coder import coder_of
 from topicsteer.labels.forms import supervise

@@ -10,7 +10,7 @@ from topicsteer.analysis.evaluation import evaluate, hidden_label_scores, in_cor
 from topicsteer.cli.terminal import show_evaluation
 from topicsteer.labels.forms import forbid, supervise
 from topicsteer.labels.supervision import assign_folds
-from topicsteer.report.scorecard import Scorecard, scorecard
+from topicsteer.report.page import Scorecard, scorecard
 
 
 def corpus(n=120, topics=4, seed=0):

@@ -9,7 +9,7 @@ from topicsteer.cli.terminal import show_evaluation
 from topicsteer.labels.codebook import Lineage
 from topicsteer.labels.forms import supervise
 from topicsteer.metrics import hierarchical_precision_recall
-from topicsteer.report.scorecard import scorecard
+from topicsteer.report.page import scorecard
 
 # sport: tennis, chess; chess: openings; arts
 PARENTS = [-1, 0, 0, 2, -1]

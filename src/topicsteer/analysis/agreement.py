@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from topicsteer.analysis.estimates import Predictions
+from topicsteer.analysis.prevalence import Predictions
 from topicsteer.analysis.sampling import Sample
 from topicsteer.labels.coder import PEOPLE, Coder
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision

@@ -16,10 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from topicsteer.analysis import evaluation
 from topicsteer.analysis.agreement import predictor_of
-from topicsteer.analysis.estimates import Predictions, TreeColumns, estimate
 from topicsteer.analysis.evaluation import Unlabelled
 from topicsteer.analysis.groups import Groups, column_groups
-from topicsteer.analysis.prevalence import Prevalence, prevalence
+from topicsteer.analysis.prevalence import Predictions, Prevalence, TreeColumns, estimate, prevalence
 from topicsteer.analysis.sampling import Sample, label_values, same_texts
 from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents

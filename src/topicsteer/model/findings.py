@@ -26,8 +26,8 @@ from topicsteer.analysis.sampling import Sample, label_values
 from topicsteer.analysis.table_columns import Column, missing
 from topicsteer.analysis.topics import corrected
 from topicsteer.corpora import Documents, ReadOptions, ReadReport
-from topicsteer.corpora.coder_files import read_predictions
 from topicsteer.corpora.documents import OnError
+from topicsteer.corpora.label_files import read_predictions
 from topicsteer.labels.codebook import Lineage
 from topicsteer.labels.coder import PEOPLE, Coder, check_coder_name, coder_of
 from topicsteer.labels.forms import NO_PARENTS
