@@ -177,8 +177,6 @@ def test_groups_differences_and_trends(fitted):
     assert any("few labels" in line for line in crossed.sentences)
     with pytest.raises(ValueError, match="a trend needs groups by time"):
         found.trend()
-    with pytest.raises(ValueError, match="no group 'east'"):
-        found.differences([("east", "north")])
 
 
 def test_a_trend_is_a_line_through_the_shares(fitted):

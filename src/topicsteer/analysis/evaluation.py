@@ -244,15 +244,12 @@ class Scores:
         Quality of the probabilities; None if the scores are not probabilities.
     two_sided : array of bool (n_topics,)
         Topics with a hidden document that has the topic and one that lacks it. Other topics allow recall only.
-    hierarchical : Decisions or None
-        Quality of the predictions with the topics above them, all topics together; None for a flat list of topics.
     """
 
     ranking: AveragePrecision
     decisions: Decisions
     calibration: Calibration | None
     two_sided: NDArray[np.bool_]
-    hierarchical: Decisions | None = None
 
     def measures(self) -> dict[str, Array]:
         """Return each measure per topic; NaN where it is undefined."""
@@ -276,19 +273,14 @@ class Scores:
             out[f"micro {name}"] = all_pairs if judged else math.nan
         return out
 
-    def tree_summary(self, depth: Sequence[int]) -> dict[str, float]:
-        """Macro average precision of each level, and hierarchical measures; ``depth`` is the level of each topic."""
-        if self.hierarchical is None:
-            return {}
+    def levels(self, depth: Sequence[int]) -> dict[str, float]:
+        """Return the macro average precision of each level; ``depth`` is the level of each topic."""
         level, precision = np.asarray(depth), self.measures()["average precision"]
         out = {}
         for number in np.unique(level):
             own = precision[level == number]
             mean = float(np.nanmean(own)) if np.isfinite(own).any() else math.nan
             out[f"level {number + 1}, macro average precision"] = mean
-        out["hierarchical precision"] = float(self.hierarchical.precision[0])
-        out["hierarchical recall"] = float(self.hierarchical.recall[0])
-        out["hierarchical F1"] = float(self.hierarchical.f1[0])
         return out
 
 
@@ -379,15 +371,13 @@ class Evaluation:
     def summary(self) -> Table:
         """Return a table with one row per measure and one column per method.
 
-        A tree of topics also has one row per level, and hierarchical precision, recall and F1: a document that has a
-        topic has all topics above it.
+        A tree of topics also has one row per level.
         """
-        return self._as_table({name: own.summary() | own.tree_summary(self.depth) for name, own in self.scores.items()})
-
-    @property
-    def depth(self) -> tuple[int, ...]:
-        """Level of each topic, 0 without a parent."""
-        return (0,) * len(self.names) if self.forest.flat else self.forest.depth
+        columns = {name: scores.summary() for name, scores in self.scores.items()}
+        if not self.forest.flat:
+            for name, scores in self.scores.items():
+                columns[name] |= scores.levels(self.forest.depth)
+        return self._as_table(columns)
 
     def _as_table(self, columns: dict[str, dict[str, float]]) -> Table:
         return {"measure": list(columns[OURS])} | {name: list(values.values()) for name, values in columns.items()}
@@ -396,7 +386,7 @@ class Evaluation:
         """Table with one row per topic: average precision of each method; precision, recall and F1 of topicsteer."""
         columns: Table = {"topic": list(self.names), "labelled": self.counts.tolist()}
         if not self.forest.flat:
-            columns |= {"level": [depth + 1 for depth in self.depth]}
+            columns |= {"level": [depth + 1 for depth in self.forest.depth]}
         columns |= {name: scores.measures()["average precision"].tolist() for name, scores in self.scores.items()}
         decided = list(self.scores[OURS].measures().items())[1:]
         return columns | {name: values.tolist() for name, values in decided}
@@ -507,7 +497,7 @@ def evaluate(
     states = supervision.patterns[supervision.pattern[rows]]
     judged = np.flatnonzero((states == PERMITTED).any(axis=0))
     forest = supervision.forest.part(judged.tolist())
-    truth = HiddenTruth(states[:, judged] == PERMITTED, states[:, judged] == FORBIDDEN, forest)
+    truth = HiddenTruth(states[:, judged] == PERMITTED, states[:, judged] == FORBIDDEN)
     scores = {name: values[:, judged] for name, values in zip(methods, all_scores, strict=True)}
     predicted = {name: values[:, judged] > 0 for name, values in zip(methods, all_predicted, strict=True)}
     ranking = {name: truth.ranking(values) for name, values in scores.items()}
@@ -572,11 +562,10 @@ def hidden_label_scores(
 
 @dataclass(frozen=True, eq=False)
 class HiddenTruth:
-    """Hidden labels: pairs of document and topic that are present (``given``) or absent (``lacks``), and their tree."""
+    """Hidden labels: pairs of document and topic that are present (``given``) or absent (``lacks``)."""
 
     given: NDArray[np.bool_]
     lacks: NDArray[np.bool_]
-    forest: Forest = FLAT
 
     @property
     def two_sided(self) -> NDArray[np.bool_]:
@@ -592,10 +581,8 @@ class HiddenTruth:
         """Return scores of a method from its ranking, its probabilities and its predictions."""
         known = self.given | self.lacks
         held = None if method == CENTROID else metrics.calibration(self.given, scores, known)
-        decisions, tree = metrics.precision_recall(self.given, predicted, known), None
-        if not self.forest.flat:
-            tree = metrics.hierarchical_precision_recall(self.given, predicted, self.forest.parents, known).micro
-        return Scores(ranking, decisions, held, self.two_sided, tree)
+        decisions = metrics.precision_recall(self.given, predicted, known)
+        return Scores(ranking, decisions, held, self.two_sided)
 
     def confusions(self, predicted: NDArray[np.bool_]) -> tuple[Counts, Counts]:
         """Return the two counts of an `Evaluation`: ``confusions`` and ``possible``."""

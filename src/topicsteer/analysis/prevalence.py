@@ -629,14 +629,11 @@ class Prevalence:
             table[name] = [None if np.isnan(values[pair]) else values[pair].item() for pair in pairs]
         return table
 
-    def differences(self, pairs: Sequence[tuple[str, str]] | None = None) -> Table:
+    def differences(self) -> Table:
         """Return differences of shares between groups, with intervals by MOVER.
 
-        Parameters
-        ----------
-        pairs : sequence of pairs of groups, optional
-            Default: each period and the one before; or all pairs of at most ten groups; or all groups against the
-            largest one.
+        Each period is compared with the one before. All pairs of at most ten groups are compared; more groups are
+        compared with the largest one.
 
         Returns
         -------
@@ -644,14 +641,9 @@ class Prevalence:
             topic, group, other, difference (share in the group minus share in the other), low, high, clear (whether the
             interval excludes 0).
         """
-        number = {name: g for g, name in enumerate(self.groups)}
-        for name in (name for pair in pairs or () for name in pair):
-            if name not in number:
-                raise ValueError(f"there is no group {name!r}; the groups are: {', '.join(self.groups)}.")
-        chosen = self._pairs() if pairs is None else [(number[a], number[b]) for a, b in pairs]
         table: Table = {name: [] for name in ("topic", "group", "other", "difference", "low", "high", "clear")}
         for k in np.flatnonzero(~np.isnan(self.low[0])):
-            for a, b in chosen:
+            for a, b in self._pairs():
                 both = [a, b]
                 found = mover(self.share[both, k], self.low[both, k], self.high[both, k], [1, -1])
                 _append(table, found, topic=self.topics[k], group=self.groups[a], other=self.groups[b])

@@ -244,12 +244,6 @@ def label_studio_answers(result: Any) -> list[Label]:
     return [tuple(split_labels(path, None)) for path in answers if isinstance(path, list) and path]
 
 
-def stated_separator(table: Table) -> str | None:
-    """The separator that a file states in its column ``path_separator``."""
-    cells = (cell for cell in table.columns.get(PATH_SEPARATOR, ()) if not is_missing(cell) and str(cell).strip())
-    return next(map(str, cells), None)
-
-
 # A column of the workbench's exports: "no" marks labels that leave other topics open.
 COMPLETE = "complete"
 # A column of the workbench's exports: the people who gave the labels.
@@ -352,7 +346,8 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
 def _separator(table: Table, labels: Sequence[Label]) -> str | None:
     """The separator of paths: as the file states it, or one that no name contains; None without paths."""
     paths = [label for label in labels if not isinstance(label, str)]
-    stated = stated_separator(table)
+    cells = (cell for cell in table.columns.get(PATH_SEPARATOR, ()) if not is_missing(cell) and str(cell).strip())
+    stated = next(map(str, cells), None)
     if not paths:
         return stated
     try:

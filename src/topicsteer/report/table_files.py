@@ -49,12 +49,8 @@ def one_type(ids: Iterable[Hashable]) -> list[Hashable]:
     ([1, 2], ['1', 'a'])
     """
     found = list(ids)
-    return found if all_integers(found) else [str(key) for key in found]
-
-
-def all_integers(ids: Iterable[Hashable]) -> bool:
-    """Return whether all ids are integers of 64 bits."""
-    return all(isinstance(key, int) and abs(key) < 1 << 63 for key in ids)
+    integers = all(isinstance(key, int) and abs(key) < 1 << 63 for key in found)
+    return found if integers else [str(key) for key in found]
 
 
 def own_column(cells: Iterable[object], *, as_text: bool) -> list[Any]:
