@@ -381,7 +381,7 @@ def test_wrong_places_are_explained(tmp_path):
     with pytest.raises(ReadError, match=r"no\.csv: there is no such file"):
         read_table(tmp_path / "no.csv")
     with pytest.raises(ReadError, match="is a folder; read its files with read_folder"):
-        read_table(str(tmp_path))
+        TableStream(str(tmp_path))
     with pytest.raises(ReadError, match="cannot read a int: expected a file name, a DataFrame"):
         read_table(3)
 

@@ -114,8 +114,6 @@ class LabelCurve:
         Average precision: mean over topics, and over all labels.
     macro_error, micro_error : tuple of float
         Standard errors by the jackknife.
-    topics : int
-        Number of topics with a hidden label.
     gain, error : float
         Expected gain from half as many labels more, mean of macro and micro, and its standard error. NaN with fewer
         than three points.
@@ -126,7 +124,6 @@ class LabelCurve:
     micro: tuple[float, ...]
     macro_error: tuple[float, ...]
     micro_error: tuple[float, ...]
-    topics: int
     gain: float
     error: float
 
@@ -232,7 +229,7 @@ def _curve(labelled: Array, truth: HiddenTruth, scores: Array, now: int) -> Labe
     macro, micro = map(tuple, points.T.tolist())
     macro_error, micro_error = map(tuple, errors.T.tolist())
     at = tuple(labelled.tolist())
-    return LabelCurve(at, macro, micro, macro_error, micro_error, truth.given.shape[1], gain, error)
+    return LabelCurve(at, macro, micro, macro_error, micro_error, gain, error)
 
 
 def stopping_advice(counts: Rows, curve: LabelCurve | None, labelled: int) -> StoppingAdvice:

@@ -18,7 +18,7 @@ from topicsteer.corpora.documents import (
     ReadReport,
     without_labels,
 )
-from topicsteer.corpora.label_files import attach_labels, read_label_file
+from topicsteer.corpora.label_files import attach_labels, labels_of_table, read_label_file
 from topicsteer.corpora.readers.formats import load_table, open_table
 from topicsteer.corpora.readers.table_file import Table, check_encoding, read_text
 from topicsteer.system.values import NONE, is_missing
@@ -268,17 +268,22 @@ def read_documents(
     >>> read_documents(["rain at noon", "shares fell"])
     <Documents: 2 documents, 0 labelled, 0 topics>
     """
-    if isinstance(source, str | os.PathLike) and Path(source).is_dir():
+    is_folder = isinstance(source, str | os.PathLike) and Path(source).is_dir()
+    if is_folder:
         folders = options.labels == "folders"
         documents = read_folder(
-            os.fspath(source), labels_from_folders=folders, encoding=options.encoding, on_error=options.on_error
+            str(source), labels_from_folders=folders, encoding=options.encoding, on_error=options.on_error
         )
         options = replace(options, labels=None) if folders else options
     else:
         (documents,) = TableStream(load_table(source, options), options, keep_empty=keep_empty, keep_all=keep_all)
     if options.label_file is None:
         return documents
-    documents = attach_labels(documents, read_label_file(options), on_error=options.on_error)
+    if is_folder:  # all names of columns belong to the label file
+        labels = labels_of_table(load_table(options.label_file, options), options)
+    else:
+        labels = read_label_file(options)
+    documents = attach_labels(documents, labels, on_error=options.on_error)
     return replace(documents, reading=without_labels(documents.reading))
 
 

@@ -142,16 +142,18 @@ def script_json(value: object) -> str:
 
 def _table(found: DocumentMap) -> Grid:
     """Return the map as a table: points and labelled points of each likeliest topic."""
-    counts = found.counts
-    shown = [k for k in range(len(found.names)) if counts["documents"][k] or k < len(found.names) - 1]
+    size = len(found.names)
+    documents = np.bincount(found.topic, minlength=size)
+    labelled = np.bincount(found.topic[found.labelled], minlength=size)
+    shown = [k for k in range(size) if documents[k] or k < size - 1]
     table: dict[str, list[Any]] = {
         "likeliest topic": [revealed(found.names[k]) for k in shown],
         "kind": [kind(found, k) for k in shown],
-        "documents": [counts["documents"][k] for k in shown],
-        "labelled": [counts["labelled"][k] for k in shown],
+        "documents": documents[shown].tolist(),
+        "labelled": labelled[shown].tolist(),
     }
     columns = (Column("kind", "origin"), Column("documents", "count"), Column("labelled", "count"))
-    links = [f"topic-{k + 1}" if k < len(found.names) - 1 else "" for k in shown]
+    links = [f"topic-{k + 1}" if k < size - 1 else "" for k in shown]
     title = "Documents on the map by likeliest topic"
     return grid("document-map-table", title, table, columns, links={"likeliest topic": links})
 

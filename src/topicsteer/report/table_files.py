@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Sequence
+import sys
+from collections.abc import Hashable, Iterable, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from topicsteer.analysis.table_columns import Column
 from topicsteer.system import templates
@@ -116,19 +117,7 @@ def write_table(table: pl.DataFrame, path: Path, columns: Iterable[Column] = ())
     columns : iterable of Column
         Columns of the kind "share" are shown in percent in Excel.
     """
-    check_suffix(path)
-    if path.suffix == ".xlsx":
-        from topicsteer.report.workbook import write_workbook  # which imports this module
-
-        write_workbook({path.stem: table}, path, columns)
-        return
-    writers: dict[str, Callable[[Path], None]] = {
-        ".csv": lambda part: guarded(table).write_csv(part, float_precision=4),
-        ".jsonl": lambda part: table.write_ndjson(part),
-        ".parquet": lambda part: table.write_parquet(part),
-    }
-    with replacing(path) as part:
-        writers[path.suffix](part)
+    write_growing([table], path, columns)
 
 
 def write_growing(blocks: Iterable[pl.DataFrame], path: Path | None = None, formats: Iterable[Column] = ()) -> int:
@@ -155,24 +144,27 @@ def write_growing(blocks: Iterable[pl.DataFrame], path: Path | None = None, form
     b,1.0000
     2
     """
-    rows = 0
     if path is None:
-        for number, block in enumerate(blocks):
-            print(csv(block, header=not number), end="", flush=True)
-            rows += len(block)
-        return rows
+        return _write_csv(blocks, sys.stdout)
     check_suffix(path)
     if path.suffix == ".csv":
         with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
-            for number, block in enumerate(blocks):
-                file.write(csv(block, header=not number))
-                rows += len(block)
-        return rows
+            return _write_csv(blocks, file)
+    rows = 0
     with Scratch() as folder:
         for number, block in enumerate(blocks):
             block.write_parquet(folder / f"{number:06d}.parquet")
             rows += len(block)
         _join(sorted(folder.glob("*.parquet")), path, formats)
+    return rows
+
+
+def _write_csv(blocks: Iterable[pl.DataFrame], file: TextIO) -> int:
+    rows = 0
+    for number, block in enumerate(blocks):
+        file.write(csv(block, header=not number))
+        file.flush()
+        rows += len(block)
     return rows
 
 
@@ -186,7 +178,9 @@ def _join(parts: list[Path], path: Path, formats: Iterable[Column]) -> None:
     casts = [pl.col(name).cast(own.pop() if len(own) == 1 else pl.String) for name, own in kinds.items() if own]
     table = pl.concat([frame.with_columns(casts) for frame in frames])
     if path.suffix == ".xlsx":
-        write_table(table.collect(), path, formats)
+        from topicsteer.report.workbook import write_workbook  # which imports this module
+
+        write_workbook({path.stem: table.collect()}, path, formats)
         return
     with replacing(path) as part:
         (table.sink_parquet if path.suffix == ".parquet" else table.sink_ndjson)(part)
