@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from topicsteer.corpora import BadRow, Documents, ReadError, ReadOptions, TableStream, read_table
 from topicsteer.corpora.columns import StringSummary, split_labels
-from topicsteer.corpora.readers.formats import MAX_RECORD
-from topicsteer.corpora.readers.table_file import BUFFER
+from topicsteer.corpora.readers import BUFFER, MAX_RECORD
 
 ROWS = [
     {"key": "a", "body": "rain at noon, says the office", "topics": "weather", "year": "1999"},

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from topicsteer.corpora.documents import EmptyTable, Names, ReadError, ReadOptions
-from topicsteer.corpora.readers.table_file import Table
+from topicsteer.corpora.readers import Table
 from topicsteer.system.values import NO_LABEL, NONE, check_none, is_missing, label_name, plain_id
 
 # Characters that may separate the labels of a cell, the most reliable first.
@@ -332,10 +332,7 @@ class Columns:
     def refuse_empty(self) -> None:
         """Raise an error if the table has no rows, neither good nor bad ones."""
         if not self.rows and not self.unreadable:
-            found = self._wanted("id")
-            if found not in self.names:
-                found = self._find(None, ID_NAMES) or next(filter(self._id_like, self.names), None)
-            found = None if self.without_ids else found
+            found = None if self.without_ids else self.ids() or self.label_file_ids()
             raise EmptyTable(f"{self.source}: there is no row with a text: the table is empty", self.names, found)
 
     def _wanted(self, role: str) -> Any:

@@ -23,8 +23,7 @@ from topicsteer.corpora.columns import (
     split_labels,
 )
 from topicsteer.corpora.documents import BadRow, Documents, OnError, ReadError, ReadKeywords, ReadOptions, ReadReport
-from topicsteer.corpora.readers.formats import load_table
-from topicsteer.corpora.readers.table_file import Table
+from topicsteer.corpora.readers import Table, load_table
 from topicsteer.system.templates import guarded, unguarded, visible
 from topicsteer.system.values import NONE, check_none, is_missing
 

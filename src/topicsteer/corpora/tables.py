@@ -19,8 +19,7 @@ from topicsteer.corpora.documents import (
     without_labels,
 )
 from topicsteer.corpora.label_files import attach_labels, labels_of_table, read_label_file
-from topicsteer.corpora.readers.formats import load_table, open_table
-from topicsteer.corpora.readers.table_file import Table, check_encoding, read_text
+from topicsteer.corpora.readers import Table, check_encoding, load_table, open_table, read_text
 from topicsteer.system.values import NONE, is_missing
 
 # Approximate number of characters per block.

@@ -4,8 +4,7 @@ import math
 from pathlib import Path
 
 from topicsteer.corpora import ReadError, ReadOptions
-from topicsteer.corpora.readers.formats import open_table, read_delimited
-from topicsteer.corpora.readers.table_file import TableFile
+from topicsteer.corpora.readers import TableFile, open_table, read_delimited
 from topicsteer.labels.codebook import topic_columns
 from topicsteer.labels.codebook_files import LARGEST, TopicsFile, parse_codebook, parse_topics
 from topicsteer.model.topic_model import TopicModel
