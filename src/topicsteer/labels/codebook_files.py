@@ -118,7 +118,9 @@ def parse_codebook(data: bytes) -> TopicsFile:
     except LookupError as error:  # of the declaration of the file
         raise ValueError(f"it has an {error}; export it as UTF-8") from None
     used = [code for code in reader.codes if code.codable and code.name and code.name != NONE]
-    notes = [f"{n:,} codes without a name of their own are not used."] if (n := _nameless(reader.codes)) else []
+    notes = []
+    if nameless := sum(code.codable and code.name in ("", NONE) for code in reader.codes):
+        notes.append(f"{nameless:,} codes without a name of their own are not used.")
     shared = Counter(code.name for code in used)
     names = {id(code): code.path if shared[code.name] > 1 else code.name for code in used}
     twice = [name for name, n in Counter(names.values()).items() if n > 1]
@@ -164,10 +166,6 @@ def write_codebook(codebook: Codebook, colours: Mapping[int, str] | None = None)
 
 def _attribute(text: str) -> str:
     return quoteattr(_NOT_XML.sub("", text))
-
-
-def _nameless(codes: list[_Code]) -> int:
-    return sum(code.codable and code.name in ("", NONE) for code in codes)
 
 
 # Columns that are read, each under its own name first. Names are compared without regard to capital letters.
