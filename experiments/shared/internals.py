@@ -17,9 +17,10 @@ from unittest import mock
 import numpy as np
 
 from topicsteer import TopicModel
-from topicsteer.analysis import agreement, estimates, sampling
+from topicsteer.analysis import agreement, sampling
 from topicsteer.analysis import agreement as comparisons
 from topicsteer.analysis import evaluation as baselines
+from topicsteer.analysis import prevalence as estimates
 from topicsteer.analysis import sampling as design
 from topicsteer.analysis import sampling as draws
 from topicsteer.analysis.agreement import compare as compare_coders
@@ -47,8 +48,7 @@ from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.coder import Coder, coder_of
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.forms import supervise
-from topicsteer.labels.origin import Origin
-from topicsteer.labels.supervision import PERMITTED, Supervision
+from topicsteer.labels.supervision import PERMITTED, Origin, Supervision
 from topicsteer.model import cross_fit, pipeline
 from topicsteer.nmf import start
 

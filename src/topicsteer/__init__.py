@@ -18,7 +18,7 @@ PUBLIC = {
     "topicsteer.text": "TextVectorizer stop_words",
     "topicsteer.labels.codebook": "Codebook Topic",
     "topicsteer.metrics": "average_precision calibration Calibration coherence compare_topics diversity "
-    "hierarchical_precision_recall Matching match_topics precision_recall scale_weights stability weighted_jaccard",
+    "Matching match_topics precision_recall scale_weights stability weighted_jaccard",
     "topicsteer.model.edits": "Edits",
     "topicsteer.model.labelling": "LabelHelp",
     "topicsteer.model.findings": "Findings",

@@ -311,44 +311,6 @@ def precision_recall(truth: Matrix, predicted: Matrix, known: Matrix | None = No
     return Decisions(*(pairs.sum(axis=0).astype(np.float64) for pairs in counted))
 
 
-def hierarchical_precision_recall(
-    truth: Matrix, predicted: Matrix, parents: Sequence[int], known: Matrix | None = None
-) -> Decisions:
-    """Return hierarchical precision, recall and F1: a document with a topic has all topics above it.
-
-    The micro average is the measure of Kiritchenko and others (2006). A wrong topic below the right parent then counts
-    half as much as a topic of another branch.
-
-    Parameters
-    ----------
-    truth, predicted : {array-like, sparse matrix} of shape (n_documents, n_topics)
-        1 where a document has the topic, and where the topic was predicted.
-    parents : sequence of int (n_topics,)
-        Number of each topic's parent, -1 for a topic without one.
-    known : array of bool (n_documents, n_topics), optional
-        Pairs with a known truth; the others are left out. Default: all.
-
-    Returns
-    -------
-    Decisions
-
-    Examples
-    --------
-    >>> parents = [-1, 0, 0, -1]  # tennis and chess below sport; arts
-    >>> truth, predicted = [[0, 1, 0, 0], [0, 1, 0, 0]], [[0, 0, 1, 0], [0, 0, 0, 1]]
-    >>> found = hierarchical_precision_recall(truth, predicted, parents).micro
-    >>> found.precision.round(2), found.recall
-    (array([0.33]), array([0.25]))
-    """
-    closed = [_dense(matrix) > 0 for matrix in (truth, predicted)]
-    for has in closed:
-        for topic, above in enumerate(parents):
-            while above >= 0:
-                has[:, above] |= has[:, topic]
-                above = parents[above]
-    return precision_recall(closed[0], closed[1], known)
-
-
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """Predicted probabilities and observed frequencies, in bins of equal width over all pairs of document and topic.

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from topicsteer.analysis.agreement import label_weights, predictor_of, treats_differently
-from topicsteer.analysis.estimates import Predictions, estimate
+from topicsteer.analysis.prevalence import Predictions, estimate
 from topicsteer.analysis.sampling import Sample, label_values
 from topicsteer.labels.coder import coder_of
 from topicsteer.labels.forms import supervise
-from topicsteer.labels.origin import Origin
+from topicsteer.labels.supervision import Origin
 
 N, TOPICS = 3_000, ["tea", "milk", "cake"]
 SHARES = [0.5, 0.2, 0.05]

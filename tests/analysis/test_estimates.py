@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tests.reference import ppi_mean
-from topicsteer.analysis.estimates import Predictions, as_if_random, estimate, positive_solution
 from topicsteer.analysis.groups import Groups
+from topicsteer.analysis.prevalence import Predictions, as_if_random, estimate, positive_solution
 from topicsteer.analysis.sampling import Sample, wilson
-from topicsteer.labels.origin import Origin
+from topicsteer.labels.supervision import Origin
 
 N = 2000
 

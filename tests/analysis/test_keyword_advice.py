@@ -1,6 +1,6 @@
 import numpy as np
 
-from topicsteer.analysis.label_advice import ambiguous_keywords, proposed_keywords
+from topicsteer.analysis.label_advice import ambiguity_notes, proposed_keywords
 from topicsteer.analysis.topics import Topics
 from topicsteer.labels.codebook import Codebook
 
@@ -14,4 +14,7 @@ def test_terms_of_a_topic_are_proposed_and_shared_keywords_are_named():
     book = Codebook.of_names(["tea", "coffee", "chess"], keywords=words, banned={"tea": ["beans"]})
     assert proposed_keywords(topics, book) == {"tea": ["leaves"], "coffee": ["beans"], "chess": []}
     assert proposed_keywords(topics, Codebook.of_names(["tea", "coffee", "chess"]), 1)["coffee"] == ["beans"]
-    assert ambiguous_keywords(topics, book) == [("cup", "tea", "coffee"), ("cup", "coffee", "tea")]
+    assert ambiguity_notes(topics, book) == [
+        "The keyword 'cup' of 'tea' fits 'coffee' as well: choose a more specific word.",
+        "The keyword 'cup' of 'coffee' fits 'tea' as well: choose a more specific word.",
+    ]

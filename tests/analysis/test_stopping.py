@@ -26,7 +26,7 @@ def test_without_a_curve_the_advice_is_to_label_more():
 
 
 def curve(gain, error):
-    return LabelCurve((10.0, 20.0, 40.0), *[(0.5, 0.6, 0.7)] * 4, 2, gain, error)
+    return LabelCurve((10.0, 20.0, 40.0), *[(0.5, 0.6, 0.7)] * 4, gain, error)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,6 @@ def test_the_curve_of_a_learner_that_is_done_and_of_one_that_is_not():
     done, learning = made_scores(lambda n: 9.0), made_scores(lambda n: n / 30)
     assert done.gain < LITTLE
     assert done.labelled == pytest.approx((10, 20, 40, 80), abs=1)
-    assert done.topics == 2
     assert min(done.macro) > 0.99
     assert learning.gain > LITTLE
     assert list(learning.macro) == sorted(learning.macro)

@@ -5,12 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topicsteer.analysis.estimates import Predictions, TreeColumns, spread_out
 from topicsteer.analysis.groups import Groups
-from topicsteer.analysis.prevalence import prevalence
+from topicsteer.analysis.prevalence import Predictions, TreeColumns, prevalence, spread_out
 from topicsteer.analysis.sampling import Sample
 from topicsteer.labels.forest import Forest
-from topicsteer.labels.origin import Origin
+from topicsteer.labels.supervision import Origin
 
 N = 1500
 

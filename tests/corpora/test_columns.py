@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from topicsteer.corpora import ReadError, ReadOptions, TableStream, read_documents, read_labels, read_table
-from topicsteer.corpora.coder_files import read_predictions
+from topicsteer.corpora.label_files import read_predictions
 
 BODY = "a long enough text about the weather in town, row {}"
 

@@ -10,8 +10,7 @@ import polars as pl
 import pytest
 
 from topicsteer.corpora import ReadError, ReadOptions, TableStream, read_documents, read_labels, read_table
-from topicsteer.corpora.readers.registry import load_table
-from topicsteer.corpora.readers.table_file import limited
+from topicsteer.corpora.readers import limited, load_table
 from topicsteer.report.workbook import write_workbook
 
 openpyxl = pytest.importorskip("openpyxl")

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from topicsteer.corpora import ReadError, ReadOptions, read_documents, read_labels
-from topicsteer.corpora.readers.table_file import limit_of, limited
+from topicsteer.corpora.readers import limit_of, limited
 
 resource = pytest.importorskip("resource", reason="Windows has no limits on processes")
 
@@ -100,7 +100,7 @@ def test_a_bomb_is_refused_under_a_memory_limit(tmp_path, kind):
         f"""
         import resource
         from topicsteer.corpora import read_labels
-        from topicsteer.corpora.readers.table_file import limited
+        from topicsteer.corpora.readers import limited
         import polars
         resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
         with limited(128 << 20):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topicsteer.corpora import Documents, ReadError, ReadOptions
-from topicsteer.corpora.coder_files import read_predictions
+from topicsteer.corpora.label_files import read_predictions
 
 DOCUMENTS = Documents(["a", "b", "=c", 4], ["green tea", "hot milk", "black coffee", "cold tea"])
 TOPICS = ["tea", "milk", "coffee"]

@@ -13,9 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from topicsteer.corpora import BadRow, Documents, ReadError, ReadOptions, TableStream, read_table
-from topicsteer.corpora.cells import StringSummary, split_labels
-from topicsteer.corpora.readers.delimited import MAX_RECORD
-from topicsteer.corpora.readers.table_file import BUFFER
+from topicsteer.corpora.columns import StringSummary, split_labels
+from topicsteer.corpora.readers import BUFFER, MAX_RECORD
 
 ROWS = [
     {"key": "a", "body": "rain at noon, says the office", "topics": "weather", "year": "1999"},
@@ -381,7 +380,7 @@ def test_wrong_places_are_explained(tmp_path):
     with pytest.raises(ReadError, match=r"no\.csv: there is no such file"):
         read_table(tmp_path / "no.csv")
     with pytest.raises(ReadError, match="is a folder; read its files with read_folder"):
-        read_table(str(tmp_path))
+        TableStream(str(tmp_path))
     with pytest.raises(ReadError, match="cannot read a int: expected a file name, a DataFrame"):
         read_table(3)
 

@@ -35,7 +35,7 @@ def test_experiments_import_public_names(path):
     [
         "import topicsteer.guidance.train",
         "from topicsteer.labels.forms import supervise",
-        "from topicsteer.corpora import cells",
+        "from topicsteer.corpora import columns",
         "from topicsteer import guidance",
         "patch('topicsteer.guidance.train.MIN_LABELS')",
     ],

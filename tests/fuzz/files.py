@@ -17,7 +17,7 @@ import xlsxwriter
 
 from tests.fuzz._rounds import main
 from topicsteer.corpora import Documents, ReadError, read_table
-from topicsteer.corpora.coder_files import read_predictions
+from topicsteer.corpora.label_files import read_predictions
 from topicsteer.labels.codebook import Codebook, Topic
 from topicsteer.labels.codebook_files import write_codebook
 from topicsteer.model.predictor import VectorFile

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from topicsteer.labels.origin import Kind, Origin
+from topicsteer.labels.supervision import Kind, Origin
 
 
 def test_columns_are_read_and_written():

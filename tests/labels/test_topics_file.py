@@ -2,8 +2,8 @@
 
 import pytest
 
-from topicsteer.labels.codebook import Codebook, Topic
-from topicsteer.labels.codebook_files import parse_topics, topic_columns
+from topicsteer.labels.codebook import Codebook, Topic, topic_columns
+from topicsteer.labels.codebook_files import parse_topics
 
 
 def parse(**columns):

@@ -208,7 +208,7 @@ def test_free_topics_come_back_with_other_seeds_and_more_labels(fitted):
         assert (overlap[rows, columns] >= 0.5).mean() >= 0.8
 
 
-def test_an_evaluation_judges_the_corpus_as_it_is_if_outsiders_are_marked():
+def test_an_evaluation_says_what_labels_that_were_not_drawn_at_random_do_not_show():
     given = labels(per_topic=12)
     inside_only = TopicModel(4).evaluate(TEXTS, given)
     assert inside_only.corpus is None
@@ -217,12 +217,21 @@ def test_an_evaluation_judges_the_corpus_as_it_is_if_outsiders_are_marked():
         given[i] = "(none)"
     found = TopicModel(4).evaluate(TEXTS, given)
     assert "documents without a topic is unknown, because labels were not drawn at random" in found.verdict
+    assert found.corpus is None
+    assert "corpus" not in found.tables()
+
+
+def test_an_evaluation_judges_the_corpus_as_it_is_if_labels_were_drawn_at_random():
+    rows = np.random.default_rng(0).choice(len(TEXTS), 120, replace=False)
+    truth = labels(per_topic=len(TEXTS))
+    given = [(truth[i] or "(none)") if i in set(rows.tolist()) else None for i in range(len(TEXTS))]
+    found = TopicModel(4).evaluate(TEXTS, given)
     model = TopicModel(4).fit(TEXTS, given)
     unlabelled = np.array([name is None for name in given])
     predicted = np.array([bool(topics) for topics in model.predict(TEXTS)])[unlabelled]
     truth = (TOPIC < KNOWN)[unlabelled]
     precision = (predicted & truth).sum() / predicted.sum()
-    assert found.corpus.precision[0] == pytest.approx(precision, abs=0.05)
+    assert found.corpus.precision[0] == pytest.approx(precision, abs=0.07)  # folds learn from fewer labels
     assert found.tables()["corpus"]["precision"] == found.corpus.precision[0]
 
 

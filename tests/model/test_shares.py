@@ -12,7 +12,7 @@ from topicsteer.backends.block_folder import BlockFolder
 from topicsteer.corpora import Documents
 from topicsteer.guidance.apply import with_none
 from topicsteer.guidance.guide import side_by_side
-from topicsteer.labels.origin import Kind
+from topicsteer.labels.supervision import Kind
 from topicsteer.model import pipeline
 from topicsteer.model.cross_fit import Hidden, clusters_of, same_but_texts, without
 from topicsteer.model.labelling import training_corpus
@@ -177,8 +177,6 @@ def test_groups_differences_and_trends(fitted):
     assert any("few labels" in line for line in crossed.sentences)
     with pytest.raises(ValueError, match="a trend needs groups by time"):
         found.trend()
-    with pytest.raises(ValueError, match="no group 'east'"):
-        found.differences([("east", "north")])
 
 
 def test_a_trend_is_a_line_through_the_shares(fitted):

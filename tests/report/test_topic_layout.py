@@ -3,7 +3,7 @@ import pytest
 from problems import make_topics
 
 from topicsteer.analysis.topics import Topics
-from topicsteer.report.topic_layout import lay_out, text_width
+from topicsteer.report.map_page import lay_out, text_width
 
 
 def boxes(drawn, font):

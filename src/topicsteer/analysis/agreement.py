@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from topicsteer.analysis.estimates import Predictions
+from topicsteer.analysis.prevalence import Predictions
 from topicsteer.analysis.sampling import Sample
 from topicsteer.labels.coder import PEOPLE, Coder
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
@@ -262,8 +262,8 @@ class TopicComparison:
         The topic, or "(none)" for documents with none of the topics.
     documents : int
         Documents to which both gave an answer.
-    labels, predicted, both : int
-        Documents with the topic according to the reference, to the coder, and to both.
+    labels, predicted : int
+        Documents with the topic according to the reference, and to the coder.
     precision, recall : Estimate
         Share of the coder's yes that the reference confirms, and of the reference's yes that the coder found.
     kappa, alpha : Estimate
@@ -274,7 +274,6 @@ class TopicComparison:
     documents: int
     labels: int
     predicted: int
-    both: int
     precision: Estimate
     recall: Estimate
     kappa: Estimate
@@ -340,7 +339,6 @@ def _compare_topic(
         int(known.sum()),
         int(true.sum()),
         int(said.sum()),
-        int((said & true).sum()),
         _share(true, said, weight),
         _share(said, true, weight),
         kappa,

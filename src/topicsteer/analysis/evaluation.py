@@ -164,65 +164,48 @@ def centroid_answers(X: sp.csr_array, supervision: Supervision, rows: Rows) -> t
     return scores, (scores == scores.max(axis=1, keepdims=True)) & (scores > 0)
 
 
-# Standard error of the share of documents without a known topic that a model believes.
-SHARE_ERROR = 0.08
-
-
 @dataclass(frozen=True, eq=False)
 class Unlabelled:
     """Estimates of a model for the unlabelled documents of an open world.
 
-    ``shares`` has the share of documents with each topic, and last without any. ``predicted`` is the mean number of
-    topics that a document gets. ``drawn``: the shares come from labels drawn at random, so hidden outsiders need not
-    correct them.
+    ``shares`` has the share of documents with each topic, and last without any, from labels drawn at random; None if
+    they were not. ``predicted`` is the mean number of topics that a document gets.
     """
 
-    shares: Array
+    shares: Array | None
     predicted: float
-    drawn: bool = False
 
 
 def in_corpus(
-    given: NDArray[np.bool_], predicted: NDArray[np.bool_], outsiders: NDArray[np.bool_], believed: Unlabelled
+    given: NDArray[np.bool_], predicted: NDArray[np.bool_], shares: Array, predicted_elsewhere: float
 ) -> Decisions:
     """Return predictions in the corpus as it is, from hidden documents of each kind.
 
     Hidden documents show the rates r of predictions per document with and without a topic. Their mixture must give the
-    predictions of the unlabelled documents: (1 - s) r_in + s r_out, where s is the share of outsiders. It is known from
-    labels drawn at random. Otherwise s balances the rate of the few hidden outsiders against the model's belief.
+    predictions of the unlabelled documents: (1 - s) r_in + s r_out, where s is the share of outsiders.
     """
-    weight = given @ (believed.shares[:-1] / np.maximum(given.sum(axis=0), 1)) / np.maximum(given.sum(axis=1), 1)
+    weight = given @ (shares[:-1] / np.maximum(given.sum(axis=0), 1)) / np.maximum(given.sum(axis=1), 1)
     weight /= max(weight.sum(), 1e-30)
     inside, topics = float(weight @ predicted.sum(axis=1)), float(weight @ given.sum(axis=1))
     correct = float(weight @ (given & predicted).sum(axis=1))
-    share = float(believed.shares[-1]) if believed.drawn else balanced_share(predicted[outsiders], inside, believed)
-    n = len(given)
-    counts = ((1 - share) * correct, (1 - share) * topics, max(believed.predicted, (1 - share) * inside))
+    share, n = float(shares[-1]), len(given)
+    counts = ((1 - share) * correct, (1 - share) * topics, max(predicted_elsewhere, (1 - share) * inside))
     return Decisions(*(np.array([n * count]) for count in counts))
-
-
-def balanced_share(outsiders: NDArray[np.bool_], inside: float, believed: Unlabelled) -> float:
-    """Return the share of outsiders that fits both the model's belief and the predictions of hidden outsiders."""
-    hits, many = outsiders.any(axis=1).sum(), len(outsiders)
-    s = np.linspace(0.005, 0.995, 199)
-    rate = np.clip((believed.predicted - (1 - s) * inside) / s, 1e-3, 1 - 1e-3)
-    log = hits * np.log(rate) + (many - hits) * np.log(1 - rate) - ((s - believed.shares[-1]) / SHARE_ERROR) ** 2 / 2
-    chance = np.exp(log - log.max())
-    return float(chance @ s / chance.sum())
 
 
 def scope(corpus: Decisions | None, unlabelled: Unlabelled | None, marked: int, supervision: Supervision) -> str:
     """For which documents the figures hold, in a sentence."""
-    if corpus is not None and unlabelled is not None:
+    if corpus is not None and unlabelled is not None and unlabelled.shares is not None:
         precision, recall = float(corpus.precision[0]), float(corpus.recall[0])
-        if unlabelled.drawn:
-            share = f"about {unlabelled.shares[-1]:.0%} of the documents have none of the topics"
-        else:
-            share = "the share of documents without a topic is unknown, because labels were not drawn at random"
         return (
-            f"In the corpus as it is, {share}. "
+            f"In the corpus as it is, about {unlabelled.shares[-1]:.0%} of the documents have none of the topics. "
             f"There, predictions have a precision of about {precision:.2f} and a recall of about {recall:.2f}; "
             f"{marked:,} hidden documents had none of the topics."
+        )
+    if unlabelled is not None and marked:
+        return (
+            "The share of documents without a topic is unknown, because labels were not drawn at random. So the "
+            "precision in the corpus is unknown too: label some documents at random."
         )
     if unlabelled is not None:
         return (
@@ -261,15 +244,12 @@ class Scores:
         Quality of the probabilities; None if the scores are not probabilities.
     two_sided : array of bool (n_topics,)
         Topics with a hidden document that has the topic and one that lacks it. Other topics allow recall only.
-    hierarchical : Decisions or None
-        Quality of the predictions with the topics above them, all topics together; None for a flat list of topics.
     """
 
     ranking: AveragePrecision
     decisions: Decisions
     calibration: Calibration | None
     two_sided: NDArray[np.bool_]
-    hierarchical: Decisions | None = None
 
     def measures(self) -> dict[str, Array]:
         """Return each measure per topic; NaN where it is undefined."""
@@ -293,19 +273,14 @@ class Scores:
             out[f"micro {name}"] = all_pairs if judged else math.nan
         return out
 
-    def tree_summary(self, depth: Sequence[int]) -> dict[str, float]:
-        """Macro average precision of each level, and hierarchical measures; ``depth`` is the level of each topic."""
-        if self.hierarchical is None:
-            return {}
+    def levels(self, depth: Sequence[int]) -> dict[str, float]:
+        """Return the macro average precision of each level; ``depth`` is the level of each topic."""
         level, precision = np.asarray(depth), self.measures()["average precision"]
         out = {}
         for number in np.unique(level):
             own = precision[level == number]
             mean = float(np.nanmean(own)) if np.isfinite(own).any() else math.nan
             out[f"level {number + 1}, macro average precision"] = mean
-        out["hierarchical precision"] = float(self.hierarchical.precision[0])
-        out["hierarchical recall"] = float(self.hierarchical.recall[0])
-        out["hierarchical F1"] = float(self.hierarchical.f1[0])
         return out
 
 
@@ -336,7 +311,7 @@ class Evaluation:
         Topics with too few labels to hide one.
     corpus : Decisions or None
         Predictions of topicsteer for the corpus as it is, all topics together: hidden documents of each kind are
-        mixed as in the corpus. None if no outsider was hidden, though documents without a known topic may exist.
+        mixed as in the corpus. None if no outsider was hidden, or labels were not drawn at random.
     scope : str
         For which documents the figures hold.
     forest : Forest or None
@@ -396,15 +371,13 @@ class Evaluation:
     def summary(self) -> Table:
         """Return a table with one row per measure and one column per method.
 
-        A tree of topics also has one row per level, and hierarchical precision, recall and F1: a document that has a
-        topic has all topics above it.
+        A tree of topics also has one row per level.
         """
-        return self._as_table({name: own.summary() | own.tree_summary(self.depth) for name, own in self.scores.items()})
-
-    @property
-    def depth(self) -> tuple[int, ...]:
-        """Level of each topic, 0 without a parent."""
-        return (0,) * len(self.names) if self.forest.flat else self.forest.depth
+        columns = {name: scores.summary() for name, scores in self.scores.items()}
+        if not self.forest.flat:
+            for name, scores in self.scores.items():
+                columns[name] |= scores.levels(self.forest.depth)
+        return self._as_table(columns)
 
     def _as_table(self, columns: dict[str, dict[str, float]]) -> Table:
         return {"measure": list(columns[OURS])} | {name: list(values.values()) for name, values in columns.items()}
@@ -413,7 +386,7 @@ class Evaluation:
         """Table with one row per topic: average precision of each method; precision, recall and F1 of topicsteer."""
         columns: Table = {"topic": list(self.names), "labelled": self.counts.tolist()}
         if not self.forest.flat:
-            columns |= {"level": [depth + 1 for depth in self.depth]}
+            columns |= {"level": [depth + 1 for depth in self.forest.depth]}
         columns |= {name: scores.measures()["average precision"].tolist() for name, scores in self.scores.items()}
         decided = list(self.scores[OURS].measures().items())[1:]
         return columns | {name: values.tolist() for name, values in decided}
@@ -433,14 +406,6 @@ class Evaluation:
             "of": [int(self.possible[pair]) for pair in pairs],
         }
 
-    def reliability(self, method: str = OURS) -> Table:
-        """Return a table with one row per bin of probabilities: number of pairs, mean probability, observed share."""
-        held = self.scores[method].calibration
-        if held is None:
-            raise ValueError(f"the scores of {method!r} are not probabilities: choose {OURS!r} or {LOGISTIC!r}.")
-        columns = {"from": held.edges[:-1], "to": held.edges[1:], "pairs": held.pairs, "predicted": held.predicted}
-        return {name: values.tolist() for name, values in (columns | {"observed": held.observed}).items()}
-
     def calibration(self) -> Table:
         """Table with one row per method with probabilities: calibration error, in all and without the first bin."""
         rows = {name: scores.calibration for name, scores in self.scores.items() if scores.calibration is not None}
@@ -458,7 +423,6 @@ class Evaluation:
             "summary": self.summary(),
             "topics": self.table(),
             "calibration": self.calibration(),
-            "reliability": self.reliability(),
             "confusion": self.confusion(),
             "folds": self.folds,
             "labelled": self.labelled,
@@ -533,14 +497,14 @@ def evaluate(
     states = supervision.patterns[supervision.pattern[rows]]
     judged = np.flatnonzero((states == PERMITTED).any(axis=0))
     forest = supervision.forest.part(judged.tolist())
-    truth = HiddenTruth(states[:, judged] == PERMITTED, states[:, judged] == FORBIDDEN, forest)
+    truth = HiddenTruth(states[:, judged] == PERMITTED, states[:, judged] == FORBIDDEN)
     scores = {name: values[:, judged] for name, values in zip(methods, all_scores, strict=True)}
     predicted = {name: values[:, judged] > 0 for name, values in zip(methods, all_predicted, strict=True)}
     ranking = {name: truth.ranking(values) for name, values in scores.items()}
     marked = int(outsiders[rows].sum())
     corpus = None
-    if unlabelled is not None and marked:
-        corpus = in_corpus(states == PERMITTED, all_predicted[0] > 0, outsiders[rows], unlabelled)
+    if unlabelled is not None and unlabelled.shares is not None and marked:
+        corpus = in_corpus(states == PERMITTED, all_predicted[0] > 0, unlabelled.shares, unlabelled.predicted)
     return Evaluation(
         tuple(str(supervision.topics[k]) for k in judged),
         supervision.counts[judged],
@@ -598,11 +562,10 @@ def hidden_label_scores(
 
 @dataclass(frozen=True, eq=False)
 class HiddenTruth:
-    """Hidden labels: pairs of document and topic that are present (``given``) or absent (``lacks``), and their tree."""
+    """Hidden labels: pairs of document and topic that are present (``given``) or absent (``lacks``)."""
 
     given: NDArray[np.bool_]
     lacks: NDArray[np.bool_]
-    forest: Forest = FLAT
 
     @property
     def two_sided(self) -> NDArray[np.bool_]:
@@ -618,10 +581,8 @@ class HiddenTruth:
         """Return scores of a method from its ranking, its probabilities and its predictions."""
         known = self.given | self.lacks
         held = None if method == CENTROID else metrics.calibration(self.given, scores, known)
-        decisions, tree = metrics.precision_recall(self.given, predicted, known), None
-        if not self.forest.flat:
-            tree = metrics.hierarchical_precision_recall(self.given, predicted, self.forest.parents, known).micro
-        return Scores(ranking, decisions, held, self.two_sided, tree)
+        decisions = metrics.precision_recall(self.given, predicted, known)
+        return Scores(ranking, decisions, held, self.two_sided)
 
     def confusions(self, predicted: NDArray[np.bool_]) -> tuple[Counts, Counts]:
         """Return the two counts of an `Evaluation`: ``confusions`` and ``possible``."""

@@ -114,8 +114,6 @@ class LabelCurve:
         Average precision: mean over topics, and over all labels.
     macro_error, micro_error : tuple of float
         Standard errors by the jackknife.
-    topics : int
-        Number of topics with a hidden label.
     gain, error : float
         Expected gain from half as many labels more, mean of macro and micro, and its standard error. NaN with fewer
         than three points.
@@ -126,7 +124,6 @@ class LabelCurve:
     micro: tuple[float, ...]
     macro_error: tuple[float, ...]
     micro_error: tuple[float, ...]
-    topics: int
     gain: float
     error: float
 
@@ -232,7 +229,7 @@ def _curve(labelled: Array, truth: HiddenTruth, scores: Array, now: int) -> Labe
     macro, micro = map(tuple, points.T.tolist())
     macro_error, micro_error = map(tuple, errors.T.tolist())
     at = tuple(labelled.tolist())
-    return LabelCurve(at, macro, micro, macro_error, micro_error, truth.given.shape[1], gain, error)
+    return LabelCurve(at, macro, micro, macro_error, micro_error, gain, error)
 
 
 def stopping_advice(counts: Rows, curve: LabelCurve | None, labelled: int) -> StoppingAdvice:
@@ -384,8 +381,8 @@ def proposed_keywords(topics: Topics, codebook: Codebook, n: int = PROPOSALS) ->
     return found
 
 
-def ambiguous_keywords(topics: Topics, codebook: Codebook) -> list[tuple[str, str, str]]:
-    """Keywords that fit another known topic as well: the word, its topic, and the other topic.
+def ambiguity_notes(topics: Topics, codebook: Codebook) -> list[str]:
+    """Return one sentence per keyword that fits another known topic as well.
 
     Weights are relative to the largest weight of each topic. A word of two topics hardly separates them.
     """
@@ -402,16 +399,9 @@ def ambiguous_keywords(topics: Topics, codebook: Codebook) -> list[tuple[str, st
             weights[k] = 0
             other = int(weights.argmax())
             if weights[other] > 0 and weights[other] >= SHARED * H[k, j]:
-                found.append((word, str(topic.name), str(codebook.topics[other].name)))
+                names = f"{str(topic.name)!r} fits {str(codebook.topics[other].name)!r}"
+                found.append(f"The keyword {word!r} of {names} as well: choose a more specific word.")
     return found
-
-
-def ambiguity_notes(topics: Topics, codebook: Codebook) -> list[str]:
-    """Return one sentence per keyword that fits another known topic as well."""
-    return [
-        f"The keyword {word!r} of {topic!r} fits {other!r} as well: choose a more specific word."
-        for word, topic, other in ambiguous_keywords(topics, codebook)
-    ]
 
 
 def _words(text: str) -> set[str]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from importlib.util import find_spec
 from typing import Literal, TypeAlias
 
@@ -102,15 +101,6 @@ class DocumentMap:
 
     def __len__(self) -> int:
         return len(self.topic)
-
-    @cached_property
-    def counts(self) -> dict[str, list[int]]:
-        """For each topic the number of points with this likeliest topic, and how many of them have a label."""
-        size = len(self.names)
-        return {
-            "documents": np.bincount(self.topic, minlength=size).tolist(),
-            "labelled": np.bincount(self.topic[self.labelled], minlength=size).tolist(),
-        }
 
 
 # --- the documents on the map ---

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.stats import norm
 
-from topicsteer.labels.origin import Kind, Origin
-from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, Supervision
+from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, Kind, Origin, Supervision
 from topicsteer.system.types import Array
 
 # Documents with at least this cosine similarity do not enter the same batch.

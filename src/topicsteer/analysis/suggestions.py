@@ -26,7 +26,7 @@ SHORTLIST = 10_000
 NOISE = 1.0
 # Topics with at least this probability are named as likely.
 LIKELY = 0.1
-# A topic with at most this many labels is rare.
+# A topic with fewer labels is rare.
 FEW = 5
 # Number of free topics that documents are suggested from, and of documents per free topic.
 UNKNOWN_TOPICS, UNKNOWN_DOCUMENTS = 5, 3
@@ -311,7 +311,7 @@ def suggestion_of(row: int, p: Array, supervision: Supervision, strange: bool) -
     """Give the reason to label a document."""
     names, counts = supervision.topics, supervision.counts
     likely = _likely(p, supervision.forest)
-    rare = [k for k in likely if counts[k] <= FEW and p[k] < 0.8]
+    rare = [k for k in likely if counts[k] < FEW and p[k] < 0.8]
     if not likely:
         why = "unlike anything labelled yet" if strange else "no topic fits, although similar documents are labelled"
     elif rare:

@@ -110,7 +110,7 @@ def update(
 def topic_notes(model: "TopicModel", topics: Path | None, path_separator: str | None) -> list[str]:
     """Sentences about keywords that several topics share, and about labels that look like paths."""
     from topicsteer.analysis.label_advice import ambiguity_notes
-    from topicsteer.corpora.label_files import path_hint
+    from topicsteer.corpora.columns import path_hint
 
     found = ambiguity_notes(model.state_.topics, model.codebook) if topics is not None else []
     hint = path_hint(map(str, model.codebook.names)) if path_separator is None else ""

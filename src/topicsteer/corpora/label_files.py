@@ -1,24 +1,31 @@
-"""Read label files: tables, and exports of doccano, Label Studio and Prodigy."""
+"""Read label files: tables, exports of doccano, Label Studio and Prodigy, and the answers of a coder."""
 
 from __future__ import annotations
 
+import difflib
 import json
-import re
-import shlex
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import chain, takewhile
+from itertools import chain
 from pathlib import Path
 from typing import Any, Unpack
 
-from topicsteer.corpora.cells import JSON_LIST, check_labels, label_names, read_id, split_labels
-from topicsteer.corpora.columns import LABEL_FILE_ID_NAMES, TEXT_NAMES, Columns, LabelColumn
+from topicsteer.corpora.columns import (
+    LABEL_FILE_ID_NAMES,
+    TEXT_NAMES,
+    Columns,
+    check_labels,
+    free_separator,
+    read_id,
+    split_labels,
+)
 from topicsteer.corpora.documents import BadRow, Documents, OnError, ReadError, ReadKeywords, ReadOptions, ReadReport
-from topicsteer.corpora.readers.registry import load_table
-from topicsteer.corpora.readers.table_file import Table
-from topicsteer.system.templates import guarded, unguarded
-from topicsteer.system.values import check_none, is_missing
+from topicsteer.corpora.readers import Table, load_table
+from topicsteer.system.templates import guarded, unguarded, visible
+from topicsteer.system.values import NONE, check_none, is_missing
 
 
 @dataclass(frozen=True)
@@ -215,42 +222,6 @@ def _squeeze(text: str) -> str:
 
 # A column of the workbench's exports: the separator of the levels in names that are paths.
 PATH_SEPARATOR = "path_separator"
-# Separators of paths; the first one that no name contains is used.
-SEPARATORS = ("/", " > ", " | ", "::", " → ", "//", "\\", "¦")
-_LEVEL = re.compile(r"level (\d{1,3})")
-
-
-def level_columns(names: Iterable[str]) -> list[str]:
-    """The columns "level 1", "level 2" and so on of a table, in order.
-
-    Examples
-    --------
-    >>> level_columns(["id", "Level 2", "level 1", "level 4"])
-    ['level 1', 'Level 2']
-    """
-    found = {int(match[1]): name for name in names if (match := _LEVEL.fullmatch(name.strip().lower()))}
-    return list(takewhile(bool, (found.get(level, "") for level in range(1, len(found) + 1))))
-
-
-def path_of_row(table: Table, columns: Sequence[str], row: int) -> tuple[str, ...]:
-    """The path in the level columns of a row; empty without one.
-
-    Raises
-    ------
-    ValueError
-        If a level is empty above one that is not, or a cell has several names.
-    """
-    path: list[str] = []
-    for level, name in enumerate(columns, start=1):
-        cell = table.unguarded(table.columns[name][row])
-        listed = isinstance(cell, str) and cell.startswith("[")
-        found = label_names(cell, JSON_LIST if listed else None)
-        if len(found) > 1:
-            raise ValueError(f"{name!r} has several names: write one row per label")
-        if found and level > len(path) + 1:
-            raise ValueError(f"{name!r} has the name {found[0]!r}, but {columns[len(path)]!r} above it is empty")
-        path += found
-    return tuple(path)
 
 
 def label_studio_answers(result: Any) -> list[Label]:
@@ -272,46 +243,6 @@ def label_studio_answers(result: Any) -> list[Label]:
     return [tuple(split_labels(path, None)) for path in answers if isinstance(path, list) and path]
 
 
-def stated_separator(table: Table) -> str | None:
-    """The separator that a file states in its column ``path_separator``."""
-    cells = (cell for cell in table.columns.get(PATH_SEPARATOR, ()) if not is_missing(cell) and str(cell).strip())
-    return next(map(str, cells), None)
-
-
-def path_hint(names: Iterable[str]) -> str:
-    """A sentence if a name looks like a path below another name; separators of paths are never guessed.
-
-    Examples
-    --------
-    >>> path_hint(["sport", "sport/golf"])
-    "The label 'sport/golf' looks like a path below 'sport': --path-separator / makes a tree of such labels."
-    >>> path_hint(["AC/DC", "jazz"])
-    ''
-    """
-    known = set(names)
-    for name in sorted(known):
-        for separator in SEPARATORS:
-            if (above := name.rpartition(separator)[0]) in known:
-                option = f"--path-separator {shlex.quote(separator)}"
-                return f"The label {name!r} looks like a path below {above!r}: {option} makes a tree of such labels."
-    return ""
-
-
-def free_separator(names: Iterable[str], wanted: str | None = None) -> str:
-    """The first separator that no name contains.
-
-    Examples
-    --------
-    >>> free_separator(["AC/DC", "jazz"])
-    ' > '
-    """
-    names = list(names)
-    for one in (*filter(None, [wanted]), *SEPARATORS):
-        if not any(one.strip() in name for name in names):
-            return one
-    raise ValueError(f"names of topics contain all separators of paths: {' '.join(SEPARATORS)}. Rename some topics.")
-
-
 # A column of the workbench's exports: "no" marks labels that leave other topics open.
 COMPLETE = "complete"
 # A column of the workbench's exports: the people who gave the labels.
@@ -331,8 +262,8 @@ def read_labels(source: object, **options: Unpack[ReadKeywords]) -> Labels:
     ``answer`` (accept, reject or ignore), and a rejected label becomes forbidden. All other files, such as doccano's
     JSONL, are tables with labels and an id or a text. A document may have several rows. The label "(none)" marks a
     document that has none of the topics. A column ``labelled_by``, and the annotators of Label Studio and Prodigy, name
-    the people who gave the labels. Columns ``level 1``, ``level 2`` and so on, and Label Studio's Taxonomy, are paths
-    through a tree of topics; ``Labels.separator`` is then between their names.
+    the people who gave the labels. Label Studio's Taxonomy has paths through a tree of topics; ``Labels.separator`` is
+    then between their names.
 
     Parameters
     ----------
@@ -384,7 +315,7 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
         columns.guesses.append("labels come from Prodigy")
         read = _prodigy(table)
     else:
-        read = plain_rows(table, columns, [] if options.labels else level_columns(columns.free))
+        read = plain_rows(table, columns)
     found, records, problems, complete = [], list[LabelRecord](), dict(table.problems), table.column(COMPLETE)
     for row, place in enumerate(table.places):
         try:
@@ -414,7 +345,8 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
 def _separator(table: Table, labels: Sequence[Label]) -> str | None:
     """The separator of paths: as the file states it, or one that no name contains; None without paths."""
     paths = [label for label in labels if not isinstance(label, str)]
-    stated = stated_separator(table)
+    cells = (cell for cell in table.columns.get(PATH_SEPARATOR, ()) if not is_missing(cell) and str(cell).strip())
+    stated = next(map(str, cells), None)
     if not paths:
         return stated
     try:
@@ -423,16 +355,16 @@ def _separator(table: Table, labels: Sequence[Label]) -> str | None:
         raise ReadError(f"{table.source}: {error}") from None
 
 
-def plain_rows(table: Table, columns: Columns, levels: Sequence[str] = ()) -> Reader:
-    """Read a table with one document, or one label of a document, per row; ``levels`` are columns of a path."""
-    for name in (LABELLED_BY, PATH_SEPARATOR, *levels):
+def plain_rows(table: Table, columns: Columns) -> Reader:
+    """Read a table with one document, or one label of a document, per row."""
+    for name in (LABELLED_BY, PATH_SEPARATOR):
         columns.free.pop(name, None)
     id_column = columns.ids(LABEL_FILE_ID_NAMES)
-    permitted, forbids = LabelColumn() if levels else columns.labels(), columns.forbidden()
+    permitted, forbids = columns.labels(), columns.forbidden()
     text_column = columns.label_file_texts()
     if id_column is None and text_column is None:
         id_column = columns.label_file_ids()
-    if permitted.name is None and not permitted.names and forbids.name is None and not levels:
+    if permitted.name is None and not permitted.names and forbids.name is None:
         names = ", ".join(map(repr, columns.free)) or "no others"
         raise ReadError(
             f"{table.source}: which column holds the labels? Pass --labels (labels= in Python); the columns are {names}"
@@ -444,8 +376,7 @@ def plain_rows(table: Table, columns: Columns, levels: Sequence[str] = ()) -> Re
         key = _id(table.unguarded(ids[row]))
         names = tuple(str(table.unguarded(name)) for name in _people(people[row]))
         labels, zeros = has(row)
-        path = path_of_row(table, levels, row)
-        yield key, _text(texts[row]), [path] if path else labels, [*lacks(row)[0], *zeros], names
+        yield key, _text(texts[row]), labels, [*lacks(row)[0], *zeros], names
 
     return read
 
@@ -534,3 +465,179 @@ def _id(value: object) -> Hashable | None:
 
 def _id_in(record: object) -> Hashable | None:
     return _id(record.get("id")) if isinstance(record, dict) else None
+
+
+# Common names of the answers of a program; the common names of labels are accepted too.
+ANSWER_NAMES = ("predicted", "prediction", "predictions", "code", "codes")
+# Common names of the scores.
+SCORE_NAMES = ("score", "confidence", "probability")
+# Greatest number of names for which a similar topic is looked up.
+HINTS = 200
+# Greatest number of characters of a cell in a message.
+SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Answers in the order of the documents.
+
+    Parameters
+    ----------
+    labels : list of lists of str
+        Topics per document; ``["(none)"]`` = none of the topics, ``[]`` = no answer.
+    scores : list of float, or None
+        NaN without a score; None if no answer has one.
+    report : ReadReport
+        Guesses, and one line per row that was not used as it is.
+    """
+
+    labels: list[list[str]]
+    scores: list[float] | None
+    report: ReadReport
+
+
+def read_predictions(
+    source: object,
+    documents: Documents,
+    topics: Sequence[Hashable],
+    *,
+    on_error: OnError = "skip",
+    topic_of: Callable[[Hashable], Hashable] = str,
+) -> Predictions:
+    """Read the answers of a coder to these documents.
+
+    Rows are matched by id, or by text as in `attach_labels`. Every row that cannot be used as it is gets a line in the
+    report: unknown ids, topics outside the codebook, further answers to a document, rows without an answer, scores
+    that are no numbers from 0 to 1.
+
+    Parameters
+    ----------
+    source : path or table
+        As in `read_table`.
+    documents : Documents
+        The documents of the model. Their column of ids may hold the ids of the answers too.
+    topics : sequence of str
+        The known topics. An answer outside them is none of them.
+    on_error : {"skip", "raise"}, default="skip"
+        Leave out what cannot be used, or raise one error that lists it.
+    topic_of : callable, optional
+        From an answer to the name of its topic, such as `Lineage.topic` for paths through a tree.
+
+    Returns
+    -------
+    Predictions
+
+    Raises
+    ------
+    ReadError
+        If the file cannot be read, or has no answer to any of these documents.
+
+    Examples
+    --------
+    >>> documents = Documents(["a", "b"], ["rain at noon", "shares fell"])
+    >>> found = read_predictions([{"id": "b", "topics": "money; sprot"}, {"id": "c", "topics": "sport"}],
+    ...                          documents, ["money", "sport"])
+    >>> found.labels
+    [[], ['money']]
+    >>> print(found.report)
+    list: id is column 'id'
+    list: labels are column 'topics', separated by ';'
+    list: 2 bad rows, not used as written
+      row 1: 'sprot' is not a topic of the model and counts as none of them; did you mean 'sport'?
+      row 2: no document has the id 'c': use the ids of the documents
+    """
+    like = None if documents.reading is None else ReadOptions(id=documents.reading.id or None)
+    options = ReadOptions(forbidden=False, on_error=on_error, like=like)
+    table = load_table(source, options)
+    name = Path(table.source).name or table.source
+    usual = {name.strip().lower(): name for name in reversed(list(table.columns))}
+    answers = next((usual[name] for name in ANSWER_NAMES if name in usual), None)
+    columns = Columns([table], replace(options, labels=answers))
+    score_column = next((usual[name] for name in SCORE_NAMES if name in usual), None)
+    columns.free.pop(score_column or "", None)
+    read, scores = plain_rows(table, columns), table.column(score_column)
+    problems = defaultdict[str, list[str]](list)
+    problems |= {f"{table.unit} {row}": [text] for row, text in table.problems.items()}
+    records, sure = list[LabelRecord](), list[float]()
+    for row, number in enumerate(table.places):
+        place = f"{table.unit} {number}"
+        try:
+            ((key, text, answer, *_),) = read(row)
+            has = list(map(str, answer))
+            if key is None and text is None:
+                raise ValueError("neither an id nor a text: write the id of the document")
+            if not has:
+                raise ValueError(f"no answer: write {NONE} for a document that has none of the topics")
+            check_labels(has, [])
+        except ValueError as error:
+            problems[place].append(str(error))
+            continue
+        records.append(LabelRecord(place, key, text, has, []))
+        sure.append(_score(scores[row], problems[place]))
+    labels, found_scores = _answers(records, sure, documents, list(map(str, topics)), problems, topic_of)
+    # Rows that could not be read at all are among the problems, but not among the places of the table.
+    in_order = sorted(problems.items(), key=lambda problem: int(problem[0].rpartition(" ")[2]))
+    bad = [BadRow(place, "; ".join(texts)) for place, texts in in_order if texts]
+    report = ReadReport(name, tuple(columns.guesses), tuple(bad), treatment="not used as written")
+    report.raise_for_bad_rows(on_error)
+    if not any(labels):
+        raise ReadError(f"{name}: has no answer to any of these documents\n{report}".rstrip())
+    return Predictions(labels, found_scores, report)
+
+
+def _answers(
+    records: Sequence[LabelRecord],
+    sure: Sequence[float],
+    documents: Documents,
+    topics: Sequence[str],
+    problems: defaultdict[str, list[str]],
+    topic_of: Callable[[Hashable], Hashable],
+) -> tuple[list[list[str]], list[float] | None]:
+    """Answers and scores per document; what cannot be used goes into ``problems``."""
+    names = set(topics)
+    labels: list[list[str]] = [[] for _ in range(len(documents))]
+    scores = [math.nan] * len(documents)
+    first: dict[int, str] = {}
+    hints: dict[str, str] = {}
+    for record, score, rows in zip(records, sure, match_records(documents, records), strict=True):
+        notes = problems[record.place]
+        if not rows:
+            key = f"id {_short(record.id)}: use the ids of the documents" if record.text is None else "text"
+            notes.append(f"no document has the {key}")
+        again = [row for row in rows if row in first]
+        if again:
+            notes.append(
+                f"a further answer to the document of {first[again[0]]}, which counts: write several topics in one "
+                "cell, and pass further runs as coders of their own"
+            )
+        outside = [name for name in record.labels if str(topic_of(name)) not in names and name != NONE]
+        for name in outside if len(again) < len(rows) else ():
+            if name not in hints:
+                near = difflib.get_close_matches(name, topics, n=1) if len(hints) < HINTS else []
+                hints[name] = f"; did you mean {near[0]!r}?" if near else ""
+            notes.append(f"{_short(name)} is not a topic of the model and counts as none of them{hints[name]}")
+        for row in rows:
+            if row not in first:
+                first[row] = record.place
+                labels[row] = [name for name in record.labels if str(topic_of(name)) in names] or [NONE]
+                scores[row] = score
+    return labels, None if all(map(math.isnan, scores)) else scores
+
+
+def _score(cell: object, notes: list[str]) -> float:
+    """The score of a row; NaN if it has none."""
+    if is_missing(cell):
+        return math.nan
+    try:
+        value = float(cell) if isinstance(cell, str | int | float) else math.nan
+    except (ValueError, OverflowError):
+        value = math.nan
+    if not 0 <= value <= 1:
+        notes.append(f"the score is {_short(cell)}: expected a number from 0 to 1, so it is ignored")
+        return math.nan
+    return value
+
+
+def _short(value: object) -> str:
+    """A value in quotes, cut to a length that fits into a message."""
+    return visible(repr(value), SHOWN)

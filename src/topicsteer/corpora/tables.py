@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
-from topicsteer.corpora.cells import check_labels, read_id, text_cell
-from topicsteer.corpora.columns import Columns, RowProgress
+from topicsteer.corpora.columns import Columns, RowProgress, check_labels, read_id, text_cell
 from topicsteer.corpora.documents import (
     DEFAULT,
     BadRow,
@@ -20,8 +19,7 @@ from topicsteer.corpora.documents import (
     without_labels,
 )
 from topicsteer.corpora.label_files import attach_labels, labels_of_table, read_label_file
-from topicsteer.corpora.readers.registry import load_table, open_table
-from topicsteer.corpora.readers.table_file import Table, check_encoding, read_text
+from topicsteer.corpora.readers import Table, check_encoding, load_table, open_table, read_text
 from topicsteer.system.values import NONE, is_missing
 
 # Approximate number of characters per block.
@@ -269,20 +267,26 @@ def read_documents(
     >>> read_documents(["rain at noon", "shares fell"])
     <Documents: 2 documents, 0 labelled, 0 topics>
     """
-    if not isinstance(source, str | os.PathLike) or not Path(source).is_dir():
-        return _from_table(source, options, keep_empty, keep_all)
-    folders = options.labels == "folders"
-    documents = read_folder(
-        os.fspath(source), labels_from_folders=folders, encoding=options.encoding, on_error=options.on_error
-    )
+    is_folder = isinstance(source, str | os.PathLike) and Path(source).is_dir()
+    if is_folder:
+        folders = options.labels == "folders"
+        documents = read_folder(
+            str(source), labels_from_folders=folders, encoding=options.encoding, on_error=options.on_error
+        )
+        options = replace(options, labels=None) if folders else options
+    else:
+        (documents,) = TableStream(load_table(source, options), options, keep_empty=keep_empty, keep_all=keep_all)
     if options.label_file is None:
         return documents
-    label_options = replace(options, labels=None) if folders else options
-    labels = labels_of_table(load_table(options.label_file, label_options), label_options)
-    return attach_labels(documents, labels, on_error=options.on_error)
+    if is_folder:  # all names of columns belong to the label file
+        labels = labels_of_table(load_table(options.label_file, options), options)
+    else:
+        labels = read_label_file(options)
+    documents = attach_labels(documents, labels, on_error=options.on_error)
+    return replace(documents, reading=without_labels(documents.reading))
 
 
-def read_table(source: object, *, keep_empty: bool = False, **options: Unpack[ReadKeywords]) -> Documents:
+def read_table(source: object, **options: Unpack[ReadKeywords]) -> Documents:
     """Read documents from a file or from a table in memory.
 
     Columns without a given name are guessed where it is obvious, and ``documents.report`` lists the guesses. It also
@@ -318,8 +322,6 @@ def read_table(source: object, *, keep_empty: bool = False, **options: Unpack[Re
         Sheet of an .xlsx file. Default: the first visible one with rows.
     on_error : {"skip", "raise"}, default="skip"
         Leave bad rows out and list them in the report, or raise one error that lists them.
-    keep_empty : bool, default=False
-        Whether a row with an empty text is kept as a document without words; otherwise it is a bad row.
 
     Returns
     -------
@@ -344,7 +346,7 @@ def read_table(source: object, *, keep_empty: bool = False, **options: Unpack[Re
     DataFrame: 1 bad row, left out
       row 2: empty text
     """
-    return _from_table(source, ReadOptions(**options), keep_empty)
+    return read_documents(source, ReadOptions(**options))
 
 
 def read_folder(
@@ -417,12 +419,3 @@ def read_folder(
         expected = "expected a folder of such files, or a table (.csv, .xlsx, .jsonl, .parquet)"
         raise ReadError(f"{folder}: no file matching {pattern} could be read; {expected}\n{report}".rstrip())
     return Documents(ids, texts, labels, report=report)
-
-
-def _from_table(source: object, options: ReadOptions, keep_empty: bool, keep_all: bool = False) -> Documents:
-    table = load_table(source, options)
-    (documents,) = TableStream(table, options, keep_empty=keep_empty, keep_all=keep_all)
-    if options.label_file is None:
-        return documents
-    documents = attach_labels(documents, read_label_file(options), on_error=options.on_error)
-    return replace(documents, reading=without_labels(documents.reading))

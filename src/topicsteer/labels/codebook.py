@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -331,3 +332,40 @@ class Lineage:
                 line.insert(0, str(self.parents[line[0]]))
             found[(self.separator or "").join(line)] = name
         return found
+
+
+# A column for people to read: keywords that a model proposes.
+PROPOSED = "proposed"
+
+
+def topic_columns(codebook: Codebook, proposed: Mapping[str, Sequence[str]] | None = None) -> dict[str, list[str]]:
+    """The columns of a topics file; words are separated by semicolons, or are a list if a word has one.
+
+    There is a column for parents if topics have some. Free topics below others are left out, since nobody named them.
+
+    Parameters
+    ----------
+    codebook : Codebook
+    proposed : mapping of topic to words, optional
+        Further keywords, in a column that is not read again.
+
+    Examples
+    --------
+    >>> topic_columns(Codebook.of_names(["price"], keywords={"price": ["cheap", "cost"]}))
+    {'topic': ['price'], 'description': [''], 'keywords': ['cheap; cost'], 'banned': ['']}
+    """
+    parents = codebook.parent_names
+    found = {"topic": [str(topic.name) for topic in codebook]}
+    if any(name in parents for name in found["topic"]):
+        found["parent"] = [str(parents.get(name, "")) for name in found["topic"]]
+    found |= {
+        "description": [topic.description for topic in codebook],
+        "keywords": [_cell(topic.keywords) for topic in codebook],
+        "banned": [_cell(topic.banned) for topic in codebook],
+    }
+    return found if proposed is None else found | {PROPOSED: [_cell(proposed.get(name, ())) for name in found["topic"]]}
+
+
+def _cell(words: Sequence[str]) -> str:
+    """Words as one cell."""
+    return "; ".join(words) if not any(";" in word for word in words) else json.dumps(list(words), ensure_ascii=False)

@@ -14,7 +14,7 @@ from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 from topicsteer import __version__
-from topicsteer.labels.codebook import Codebook, Topic
+from topicsteer.labels.codebook import PROPOSED, Codebook, Topic
 from topicsteer.labels.forest import cycle
 from topicsteer.system.templates import unguarded
 from topicsteer.system.values import NONE, is_missing
@@ -118,7 +118,9 @@ def parse_codebook(data: bytes) -> TopicsFile:
     except LookupError as error:  # of the declaration of the file
         raise ValueError(f"it has an {error}; export it as UTF-8") from None
     used = [code for code in reader.codes if code.codable and code.name and code.name != NONE]
-    notes = [f"{n:,} codes without a name of their own are not used."] if (n := _nameless(reader.codes)) else []
+    notes = []
+    if nameless := sum(code.codable and code.name in ("", NONE) for code in reader.codes):
+        notes.append(f"{nameless:,} codes without a name of their own are not used.")
     shared = Counter(code.name for code in used)
     names = {id(code): code.path if shared[code.name] > 1 else code.name for code in used}
     twice = [name for name, n in Counter(names.values()).items() if n > 1]
@@ -166,10 +168,6 @@ def _attribute(text: str) -> str:
     return quoteattr(_NOT_XML.sub("", text))
 
 
-def _nameless(codes: list[_Code]) -> int:
-    return sum(code.codable and code.name in ("", NONE) for code in codes)
-
-
 # Columns that are read, each under its own name first. Names are compared without regard to capital letters.
 COLUMNS = {
     "topic": ("topic", "name", "theme", "label"),
@@ -178,8 +176,6 @@ COLUMNS = {
     "keywords": ("keywords", "words", "terms"),
     "banned": ("banned", "banned words"),
 }
-# A column for people to read: keywords that a model proposes.
-PROPOSED = "proposed"
 # Characters that separate words in a cell; the first one that occurs counts.
 SEPARATORS = (";", "|", ",")
 
@@ -255,34 +251,6 @@ def parse_topics(columns: Mapping[str, Sequence[object]], places: Sequence[str])
     _check_parents(parents, list(topics))
     book = Codebook(tuple(topics.values())).with_parents({name: parent for name, (parent, _) in parents.items()})
     return TopicsFile(book, (*notes, *_shared_words(topics.values())))
-
-
-def topic_columns(codebook: Codebook, proposed: Mapping[str, Sequence[str]] | None = None) -> dict[str, list[str]]:
-    """The columns of a topics file; words are separated by semicolons, or are a list if a word has one.
-
-    There is a column for parents if topics have some. Free topics below others are left out, since nobody named them.
-
-    Parameters
-    ----------
-    codebook : Codebook
-    proposed : mapping of topic to words, optional
-        Further keywords, in a column that is not read again.
-
-    Examples
-    --------
-    >>> topic_columns(Codebook.of_names(["price"], keywords={"price": ["cheap", "cost"]}))
-    {'topic': ['price'], 'description': [''], 'keywords': ['cheap; cost'], 'banned': ['']}
-    """
-    parents = codebook.parent_names
-    found = {"topic": [str(topic.name) for topic in codebook]}
-    if any(name in parents for name in found["topic"]):
-        found["parent"] = [str(parents.get(name, "")) for name in found["topic"]]
-    found |= {
-        "description": [topic.description for topic in codebook],
-        "keywords": [_cell(topic.keywords) for topic in codebook],
-        "banned": [_cell(topic.banned) for topic in codebook],
-    }
-    return found if proposed is None else found | {PROPOSED: [_cell(proposed.get(name, ())) for name in found["topic"]]}
 
 
 def _check_parents(parents: Mapping[str, tuple[str, str]], names: Sequence[str]) -> None:
@@ -363,8 +331,3 @@ def _words(cell: object) -> list[str]:
         separator = next((mark for mark in SEPARATORS if mark in text), None)
         parts = text.split(separator) if separator else [text]
     return [word for word in dict.fromkeys(map(_text, parts)) if word]
-
-
-def _cell(words: Sequence[str]) -> str:
-    """Words as one cell."""
-    return "; ".join(words) if not any(";" in word for word in words) else json.dumps(list(words), ensure_ascii=False)

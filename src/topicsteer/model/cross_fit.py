@@ -16,10 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from topicsteer.analysis import evaluation
 from topicsteer.analysis.agreement import predictor_of
-from topicsteer.analysis.estimates import Predictions, TreeColumns, estimate
 from topicsteer.analysis.evaluation import Unlabelled
 from topicsteer.analysis.groups import Groups, column_groups
-from topicsteer.analysis.prevalence import Prevalence, prevalence
+from topicsteer.analysis.prevalence import Predictions, Prevalence, TreeColumns, estimate, prevalence
 from topicsteer.analysis.sampling import Sample, label_values, same_texts
 from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents
@@ -33,8 +32,7 @@ from topicsteer.guidance.sample import background_rows
 from topicsteer.labels.coder import Coder
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.forms import near_miss
-from topicsteer.labels.origin import Origin
-from topicsteer.labels.supervision import Supervision
+from topicsteer.labels.supervision import Origin, Supervision
 from topicsteer.model.pipeline import (
     GUIDE_SEED,
     NOTHING,
@@ -452,14 +450,10 @@ def evaluate(
 def _in_unlabelled(hidden: Hidden, whole: Guide, progress: Progress | None) -> Unlabelled:
     """Shares and number of topics in the unlabelled documents of an open world, by the guide of all labels."""
     corpus, supervision = hidden.corpus, hidden.corpus.supervision
-    forest = supervision.forest
     own = probabilities_of(whole, corpus, hidden.settings.threads)[~supervision.labelled]
-    predicted = Memberships(own, choose_thresholds(whole, own, forest)).has_known.sum(axis=1).mean()
+    predicted = Memberships(own, choose_thresholds(whole, own, supervision.forest)).has_known.sum(axis=1).mean()
     drawn = _drawn_shares(replace(hidden, reuse=replace(hidden.reuse, choice=whole.choice)), progress)
-    if drawn is not None:
-        return Unlabelled(drawn, float(predicted), True)
-    believed = with_none(own, len(supervision.topics), forest).mean(axis=0, dtype=np.float64)
-    return Unlabelled(believed, float(predicted), False)
+    return Unlabelled(drawn, float(predicted))
 
 
 def _drawn_shares(hidden: Hidden, progress: Progress | None) -> Array | None:

@@ -26,13 +26,12 @@ from topicsteer.analysis.sampling import Sample, label_values
 from topicsteer.analysis.table_columns import Column, missing
 from topicsteer.analysis.topics import corrected
 from topicsteer.corpora import Documents, ReadOptions, ReadReport
-from topicsteer.corpora.coder_files import read_predictions
 from topicsteer.corpora.documents import OnError
+from topicsteer.corpora.label_files import read_predictions
 from topicsteer.labels.codebook import Lineage
 from topicsteer.labels.coder import PEOPLE, Coder, check_coder_name, coder_of
 from topicsteer.labels.forms import NO_PARENTS
-from topicsteer.labels.origin import Kind
-from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN
+from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Kind
 from topicsteer.model.cross_fit import Evidence, clusters_of, gather, groups_of, same_but_texts, shares, weights_of
 from topicsteer.model.labelling import training_corpus
 from topicsteer.model.pipeline import reuse_of

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from topicsteer.corpora import Documents, ReadOptions, ReadReport, read_documents
-from topicsteer.corpora.cells import is_storable
-from topicsteer.corpora.columns import label_candidates
+from topicsteer.corpora.columns import is_storable, label_candidates
 from topicsteer.corpora.documents import Names, without_labels
 from topicsteer.model.spool import Spool
 from topicsteer.system.failures import warn_user

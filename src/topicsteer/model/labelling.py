@@ -22,7 +22,7 @@ from topicsteer.analysis.suggestions import (
     suggest_unknown,
 )
 from topicsteer.guidance.memberships import FREE_THRESHOLD
-from topicsteer.labels.origin import CHOSEN, PROBABILITY, Kind
+from topicsteer.labels.supervision import CHOSEN, PROBABILITY, Kind
 from topicsteer.model.predictor import beginning
 from topicsteer.nmf.protocols import Rows
 

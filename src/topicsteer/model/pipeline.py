@@ -27,8 +27,7 @@ from topicsteer.guidance.train import train_guide
 from topicsteer.guidance.tree import train_tree
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, supervise
-from topicsteer.labels.origin import Origin
-from topicsteer.labels.supervision import Supervision
+from topicsteer.labels.supervision import Origin, Supervision
 from topicsteer.model.given_documents import documents_of, named_columns
 from topicsteer.model.predictor import HISTORY, Predictor, fitted_vectorizer, kept_documents
 from topicsteer.model.settings import Settings

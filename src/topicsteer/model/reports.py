@@ -14,7 +14,7 @@ from topicsteer.analysis.evaluation import Evaluation
 from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.label_advice import label_effects
 from topicsteer.analysis.map_layout import Layout
-from topicsteer.labels.codebook_files import topic_columns
+from topicsteer.labels.codebook import topic_columns
 from topicsteer.report import page, workbook
 from topicsteer.report.breakdown import Breakdown
 from topicsteer.report.map_page import MappedDocuments

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from topicsteer.corpora import Documents, Labels, ReadOptions, ReadReport, TableStream, read_documents
 from topicsteer.corpora.documents import DEFAULT, DiskSequence, DiskSequenceWriter, OnError, without_labels
 from topicsteer.corpora.label_files import match_labels, read_label_file
-from topicsteer.corpora.readers.table_file import is_address
+from topicsteer.corpora.readers import is_address
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.files import replacing_folder
 from topicsteer.system.lazy import lazy_module

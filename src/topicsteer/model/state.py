@@ -17,8 +17,7 @@ from topicsteer.guidance.latent import block_sizes
 from topicsteer.guidance.memberships import Memberships
 from topicsteer.labels.codebook import Codebook, TopicRecord
 from topicsteer.labels.forest import Forest, cycle
-from topicsteer.labels.origin import Origin
-from topicsteer.labels.supervision import Supervision
+from topicsteer.labels.supervision import Origin, Supervision
 from topicsteer.system.types import JSON, Array
 
 if TYPE_CHECKING:

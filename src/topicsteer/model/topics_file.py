@@ -4,10 +4,9 @@ import math
 from pathlib import Path
 
 from topicsteer.corpora import ReadError, ReadOptions
-from topicsteer.corpora.readers.delimited import read_delimited
-from topicsteer.corpora.readers.registry import open_table
-from topicsteer.corpora.readers.table_file import TableFile
-from topicsteer.labels.codebook_files import LARGEST, TopicsFile, parse_codebook, parse_topics, topic_columns
+from topicsteer.corpora.readers import TableFile, open_table, read_delimited
+from topicsteer.labels.codebook import topic_columns
+from topicsteer.labels.codebook_files import LARGEST, TopicsFile, parse_codebook, parse_topics
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.report.table_files import write_table
 

@@ -10,8 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from topicsteer.analysis.prevalence import COLUMNS, WARNING, Prevalence
-from topicsteer.analysis.table_columns import missing
-from topicsteer.report.grid import Grid, grid
+from topicsteer.analysis.table_columns import Grid, grid, missing
 from topicsteer.system.templates import visible
 from topicsteer.system.values import ALL
 

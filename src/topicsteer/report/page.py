@@ -15,15 +15,13 @@ import numpy as np
 
 from topicsteer import __version__
 from topicsteer.analysis import label_advice
-from topicsteer.analysis.evaluation import Evaluation
+from topicsteer.analysis.evaluation import COLUMNS as SCORE_COLUMNS
+from topicsteer.analysis.evaluation import Evaluation, Verdict
 from topicsteer.analysis.explain import merged
-from topicsteer.analysis.table_columns import Column, typed
+from topicsteer.analysis.table_columns import Column, Grid, grid, typed
 from topicsteer.analysis.topics import COLUMNS, Topics, corrected
 from topicsteer.report.breakdown import Breakdown, TopicLink, share_part
-from topicsteer.report.grid import Grid, grid
-from topicsteer.report.map_page import MappedDocuments, map_page
-from topicsteer.report.scorecard import scorecard
-from topicsteer.report.topic_layout import lay_out
+from topicsteer.report.map_page import MappedDocuments, lay_out, map_page
 from topicsteer.system.files import write_text
 from topicsteer.system.templates import render
 
@@ -428,3 +426,31 @@ def main_topics(topics: Topics) -> list[int]:
     """For each topic, the number of documents in which it is the largest part."""
     some = topics.proportions[topics.proportions.any(axis=1)]
     return [int(n) for n in np.bincount(some.argmax(axis=1), minlength=len(topics))]
+
+
+@dataclass(frozen=True)
+class Scorecard:
+    """An evaluation as a report shows it; without tables if nothing could be judged."""
+
+    verdict: Verdict
+    summary: Grid | None = None
+    topics: Grid | None = None
+    confusion: Grid | None = None
+    calibration: Sequence[Sequence[str]] = ()
+
+
+def scorecard(evaluation: Evaluation) -> Scorecard:
+    """Arrange an evaluation for a page."""
+    if not evaluation.judged:
+        return Scorecard(evaluation.judgement)
+    methods, topics, confusion = list(evaluation.scores), evaluation.table(), evaluation.confusion()
+    bars = {name: topics[name] for name in ("precision", "recall", "F1")}
+    shares = [part / max(whole, 1) for part, whole in zip(confusion["documents"], confusion["of"], strict=True)]
+    score = Column("", "number")
+    return Scorecard(
+        evaluation.judgement,
+        grid("evaluation-table", "Scores of each method", evaluation.summary(), compared=methods),
+        grid("evaluation-topics", "Scores of each topic", topics, SCORE_COLUMNS, compared=methods, bars=bars),
+        grid("confusion-table", "Most frequent confusions", confusion, SCORE_COLUMNS, bars={"documents": shares}),
+        [[name, *map(score.format, errors)] for name, *errors in zip(*evaluation.calibration().values(), strict=True)],
+    )

@@ -11,7 +11,7 @@ import numpy as np
 from topicsteer.analysis.prevalence import Prevalence
 from topicsteer.analysis.topics import Topics
 from topicsteer.report.breakdown import DRAWN, Breakdown, Share
-from topicsteer.report.topic_layout import lay_out
+from topicsteer.report.map_page import lay_out
 from topicsteer.system.templates import visible
 
 if TYPE_CHECKING:
@@ -190,18 +190,12 @@ def _share_line(axes: Axes, runs: Sequence[Sequence[tuple[int, str, Share]]]) ->
     _bare(axes)
 
 
-def require() -> None:
-    """Raise an error with the remedy if matplotlib is missing."""
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install matplotlib") from error
-
-
 def _figure(width: float, height: float, *, constrained: bool = True) -> Figure:
     """Return an empty figure, unknown to pyplot."""
-    require()
-    from matplotlib.figure import Figure
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("plots need matplotlib: pip install matplotlib") from error
 
     return Figure(figsize=(width, height), facecolor="white", layout="constrained" if constrained else None)
 

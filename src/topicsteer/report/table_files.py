@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Hashable, Iterable, Sequence
+import sys
+from collections.abc import Hashable, Iterable, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TextIO
 
 from topicsteer.analysis.table_columns import Column
 from topicsteer.system import templates
-from topicsteer.system.files import Scratch, replacing, replacing_folder, write_text
+from topicsteer.system.files import Scratch, replacing
 from topicsteer.system.templates import FORMULA, NUMBER
 from topicsteer.system.types import Array
 from topicsteer.system.values import is_missing, plain
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from topicsteer.backends.weight_folder import StoredWeights
 
 
 # Suffixes of files with a table.
@@ -52,12 +50,8 @@ def one_type(ids: Iterable[Hashable]) -> list[Hashable]:
     ([1, 2], ['1', 'a'])
     """
     found = list(ids)
-    return found if all_integers(found) else [str(key) for key in found]
-
-
-def all_integers(ids: Iterable[Hashable]) -> bool:
-    """Return whether all ids are integers of 64 bits."""
-    return all(isinstance(key, int) and abs(key) < 1 << 63 for key in ids)
+    integers = all(isinstance(key, int) and abs(key) < 1 << 63 for key in found)
+    return found if integers else [str(key) for key in found]
 
 
 def own_column(cells: Iterable[object], *, as_text: bool) -> list[Any]:
@@ -85,12 +79,6 @@ def _text(cell: object) -> str:
     if hasattr(cell, "tolist"):
         cell = cell.tolist()
     return json.dumps(cell, ensure_ascii=False, default=str) if isinstance(cell, list | dict | tuple) else str(cell)
-
-
-# A function applied to the values of a block before they are written.
-Change: TypeAlias = Callable[[Array], Array] | None
-# Documents per file of a table in memory.
-PART = 1 << 16
 
 
 def guarded(table: pl.DataFrame) -> pl.DataFrame:
@@ -129,102 +117,7 @@ def write_table(table: pl.DataFrame, path: Path, columns: Iterable[Column] = ())
     columns : iterable of Column
         Columns of the kind "share" are shown in percent in Excel.
     """
-    check_suffix(path)
-    if path.suffix == ".xlsx":
-        from topicsteer.report.workbook import write_workbook  # which imports this module
-
-        write_workbook({path.stem: table}, path, columns)
-        return
-    writers: dict[str, Callable[[Path], None]] = {
-        ".csv": lambda part: guarded(table).write_csv(part, float_precision=4),
-        ".jsonl": lambda part: table.write_ndjson(part),
-        ".parquet": lambda part: table.write_parquet(part),
-    }
-    with replacing(path) as part:
-        writers[path.suffix](part)
-
-
-def write_parts(
-    folder: str | os.PathLike[str],
-    values: Array | StoredWeights,
-    names: Sequence[object],
-    ids: Sequence[Hashable] | None = None,
-    *,
-    change: Change = None,
-    rows_per_file: int = PART,
-    client: Any = None,
-) -> None:
-    """Write the values of many documents as a folder of Parquet files, one per block of documents.
-
-    Parameters
-    ----------
-    folder : path
-        A new or empty one, or one that this function wrote, which is replaced when the new files are complete.
-    values : array (n_documents, n_columns) or StoredWeights
-        Only one block of it is in memory at a time.
-    names : sequence of n_columns names
-    ids : sequence of n_documents ids, optional
-        Default: row numbers.
-    change : callable, optional
-        Applied to the values of a block before they are written.
-    rows_per_file : int
-        Documents per file, at most.
-    client : distributed.Client, optional
-        A Dask cluster: its workers write the files, and read blocks on disk themselves.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> import polars as pl
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     write_parts(place + "/shares", np.eye(2), ["tea", "coffee"], ["a", "b"])
-    ...     pl.read_parquet(place + "/shares/*.parquet").rows()
-    [('a', 1.0, 0.0), ('b', 0.0, 1.0)]
-    """
-    from topicsteer.backends.dask import gather
-    from topicsteer.backends.weight_folder import row_blocks
-
-    folder = Path(folder)
-    listing = folder.with_name(f".{folder.name}.json")  # readers of a folder of Parquet files refuse other files in it
-    if folder.exists() and not _wrote(folder, listing):
-        raise ValueError(
-            f"{folder} holds files that topicsteer did not write: choose a new folder, or delete this one."
-        )
-    with replacing_folder(folder) as part:
-        heads, known = [str(name) for name in names], range(len(values)) if ids is None else ids
-        kind: Callable[[Any], object] = int if all_integers(known) else str  # of all parts
-        tasks = [
-            (part / f"{number:05d}.parquet", heads, list(map(kind, known[rows])), read, change)
-            for number, (rows, read) in enumerate(row_blocks(values, rows_per_file))
-        ]
-        if client is None:
-            for task in tasks:
-                _write_part(*task)
-        else:
-            gather(client, [client.submit(_write_part, *task, pure=False) for task in tasks])
-        write_text(listing, json.dumps(_sizes(part)))
-
-
-def _wrote(folder: Path, listing: Path) -> bool:
-    """Return whether a folder has no other files than the listed ones, with their sizes."""
-    try:
-        return folder.is_dir() and _sizes(folder).items() <= (
-            json.loads(listing.read_text()).items() if listing.is_file() else {}.items()
-        )
-    except (OSError, ValueError, AttributeError):
-        return False
-
-
-def _sizes(folder: Path) -> dict[str, int]:
-    return {path.name: path.stat().st_size if path.is_file() else -1 for path in folder.iterdir()}
-
-
-def _write_part(path: Path, names: list[str], ids: list[Hashable], read: Callable[[], Array], change: Change) -> None:
-    import polars as pl
-
-    values = read() if change is None else change(read())
-    pl.DataFrame(columns(ids, names, values), strict=False).write_parquet(path)
+    write_growing([table], path, columns)
 
 
 def write_growing(blocks: Iterable[pl.DataFrame], path: Path | None = None, formats: Iterable[Column] = ()) -> int:
@@ -251,24 +144,27 @@ def write_growing(blocks: Iterable[pl.DataFrame], path: Path | None = None, form
     b,1.0000
     2
     """
-    rows = 0
     if path is None:
-        for number, block in enumerate(blocks):
-            print(csv(block, header=not number), end="", flush=True)
-            rows += len(block)
-        return rows
+        return _write_csv(blocks, sys.stdout)
     check_suffix(path)
     if path.suffix == ".csv":
         with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
-            for number, block in enumerate(blocks):
-                file.write(csv(block, header=not number))
-                rows += len(block)
-        return rows
+            return _write_csv(blocks, file)
+    rows = 0
     with Scratch() as folder:
         for number, block in enumerate(blocks):
             block.write_parquet(folder / f"{number:06d}.parquet")
             rows += len(block)
         _join(sorted(folder.glob("*.parquet")), path, formats)
+    return rows
+
+
+def _write_csv(blocks: Iterable[pl.DataFrame], file: TextIO) -> int:
+    rows = 0
+    for number, block in enumerate(blocks):
+        file.write(csv(block, header=not number))
+        file.flush()
+        rows += len(block)
     return rows
 
 
@@ -282,7 +178,9 @@ def _join(parts: list[Path], path: Path, formats: Iterable[Column]) -> None:
     casts = [pl.col(name).cast(own.pop() if len(own) == 1 else pl.String) for name, own in kinds.items() if own]
     table = pl.concat([frame.with_columns(casts) for frame in frames])
     if path.suffix == ".xlsx":
-        write_table(table.collect(), path, formats)
+        from topicsteer.report.workbook import write_workbook  # which imports this module
+
+        write_workbook({path.stem: table.collect()}, path, formats)
         return
     with replacing(path) as part:
         (table.sink_parquet if path.suffix == ".parquet" else table.sink_ndjson)(part)

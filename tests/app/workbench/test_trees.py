@@ -236,14 +236,6 @@ def test_files_have_paths_and_a_taxonomy(make):
     assert (found.separator, found.records[0].labels) == ("/", ["sport/football", "arts/(none)"])
 
 
-def test_level_columns_with_a_gap_are_refused_by_line(tmp_path):
-    path = tmp_path / "labels.csv"
-    path.write_text("id,level 1,level 2\na,sport,chess\nb,,chess\nc,sport,\n")
-    found = read_labels(path)
-    assert [record.labels for record in found.records] == [["sport/chess"], ["sport"]]
-    assert "line 3: 'level 2' has the name 'chess', but 'level 1' above it is empty" in str(found.report)
-
-
 def test_topics_files_with_parents(make, tmp_path):
     workbench = make("first")
     file = tmp_path / "topics.csv"

@@ -44,7 +44,7 @@ from topicsteer.app.workbench.progress_view import group_table, progress_page
 from topicsteer.app.workbench.refusals import NotFound, Refused, TooLarge, WrongPassword
 from topicsteer.app.workbench.views import Selection
 from topicsteer.app.workbench.workbench import Workbench
-from topicsteer.corpora.readers.table_file import limited
+from topicsteer.corpora.readers import limited
 from topicsteer.system.failures import Kind, failure
 from topicsteer.system.files import Scratch
 

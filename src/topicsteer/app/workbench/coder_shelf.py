@@ -16,7 +16,7 @@ from topicsteer.app.workbench.event_log import Topic
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.app.workbench.refusals import Conflict, Invalid, NotFound
 from topicsteer.app.workbench.session import LabelSession
-from topicsteer.corpora.coder_files import read_predictions
+from topicsteer.corpora.label_files import read_predictions
 from topicsteer.labels.codebook import Lineage
 from topicsteer.labels.coder import PEOPLE, Coder, check_coder_name
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision

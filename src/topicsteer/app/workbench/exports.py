@@ -20,11 +20,11 @@ from topicsteer.app.workbench.refusals import DECISION, FILE, Conflict, Invalid,
 from topicsteer.app.workbench.session import Decision
 from topicsteer.app.workbench.topic_tree import Tree
 from topicsteer.app.workbench.views import Views
-from topicsteer.corpora.cells import is_plain_name
+from topicsteer.corpora.columns import is_plain_name
 from topicsteer.corpora.label_files import COMPLETE, LABELLED_BY, PATH_SEPARATOR
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.codebook_files import write_codebook
-from topicsteer.labels.origin import CHOSEN
+from topicsteer.labels.supervision import CHOSEN
 from topicsteer.model.reports import report_data
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.report import page

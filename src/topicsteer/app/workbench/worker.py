@@ -38,7 +38,7 @@ from topicsteer.app.workbench.project import read_documents, stored_groups
 from topicsteer.corpora import Documents
 from topicsteer.guidance.embeddings import embed
 from topicsteer.labels.codebook import Codebook
-from topicsteer.labels.origin import CHOSEN
+from topicsteer.labels.supervision import CHOSEN
 from topicsteer.model.edits import Group, Split
 from topicsteer.model.predictor import for_documents
 from topicsteer.model.settings import DEFAULT_FREE

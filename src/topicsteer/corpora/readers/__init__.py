@@ -1,1 +1,0 @@
-"""Readers of files and of tables in memory; all return columns."""
