@@ -9,7 +9,7 @@ from tests.fuzz._rounds import main
 from topicsteer.corpora import ReadError
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.codebook_files import topic_columns
-from topicsteer.model.topics_file import read_topics
+from topicsteer.model.settings import read_topics
 
 # Cells: names that repeat, so that parents meet them, and odd ones.
 NAMES = [

@@ -8,7 +8,7 @@ from problems import planted_texts
 from scipy.optimize import linear_sum_assignment
 
 from topicsteer import TopicModel
-from topicsteer.cli.fit_commands import UNNAMED
+from topicsteer.cli.commands import UNNAMED
 from topicsteer.corpora import load_docstrings
 from topicsteer.text import TextVectorizer
 

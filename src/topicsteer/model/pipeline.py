@@ -29,10 +29,9 @@ from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, supervise
 from topicsteer.labels.origin import Origin
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model.given_documents import documents_of, named_columns
 from topicsteer.model.predictor import HISTORY, Predictor, fitted_vectorizer, kept_documents
 from topicsteer.model.settings import Settings
-from topicsteer.model.spool import Spool
+from topicsteer.model.spool import Spool, documents_of, named_columns
 from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.blocks import slices
 from topicsteer.nmf.protocols import Parameters, Problem, Result, Rows, TermConstraints, regularisation_of

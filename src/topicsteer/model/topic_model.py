@@ -17,14 +17,6 @@ from topicsteer.corpora import Documents, ReadOptions
 from topicsteer.corpora.documents import Names
 from topicsteer.guidance.embeddings import Embeddings, Encoder, embed, encoder_of
 from topicsteer.labels.supervision import PERMITTED
-from topicsteer.model import model_files
-from topicsteer.model.given_documents import (
-    difference,
-    documents_of,
-    named_columns,
-    warn_of_unread_labels,
-    without_column,
-)
 from topicsteer.model.predictor import (
     AnyEmbeddings,
     Predictor,
@@ -40,7 +32,14 @@ from topicsteer.model.predictor import (
     remembered,
 )
 from topicsteer.model.settings import Settings
-from topicsteer.model.state import FittedState
+from topicsteer.model.spool import (
+    difference,
+    documents_of,
+    named_columns,
+    warn_of_unread_labels,
+    without_column,
+)
+from topicsteer.model.state import FittedState, Version, read_state, write_state
 from topicsteer.nmf.rules import check_settings
 from topicsteer.report.table_files import columns
 from topicsteer.system.arrays import StorageError
@@ -64,9 +63,9 @@ if TYPE_CHECKING:
     from topicsteer.model.cross_fit import Evidence
     from topicsteer.model.edits import Edits
     from topicsteer.model.findings import Findings
-    from topicsteer.model.given_documents import LabelSource, Source
     from topicsteer.model.labelling import LabelHelp
     from topicsteer.model.predictor import Frame
+    from topicsteer.model.spool import LabelSource, Source
     from topicsteer.model.update import Update
     from topicsteer.nmf.protocols import Rows
     from topicsteer.text import TextVectorizer
@@ -167,7 +166,7 @@ class TopicModel:
     # Folder of large arrays, which lives as long as the model.
     _work: Scratch
     # Folder that the model was loaded from or saved to, and its version there.
-    _source: tuple[Path, model_files.Version]
+    _source: tuple[Path, Version]
 
     def __init__(
         self,
@@ -476,7 +475,7 @@ class TopicModel:
             self._texts()
         state = replace(self.state_, texts=self.documents_.texts if texts and self.documents_ else None)
         where, known = self.__dict__.get("_source", (None, None))
-        now = model_files.write(
+        now = write_state(
             path,
             state if updatable else replace(state, reservoir=None, history=None),
             expected=known if where == Path(path).resolve() else None,
@@ -509,7 +508,7 @@ class TopicModel:
         frames : {"polars", "pandas"}, optional
             Kind of the tables that methods return. Default: as in the fit.
         """
-        state, version = model_files.read(path)
+        state, version = read_state(path)
         try:
             model = cls(**parameters_of(state.parameters, lemmatizer))
             model._settings()
@@ -830,7 +829,7 @@ class TopicModel:
         progress : callable, optional
             Called with the stage, the work done, the total and a detail.
         """
-        from topicsteer.model.reports import write_report
+        from topicsteer.model.findings import write_report
 
         write_report(self, path, title=title, evaluation=evaluation, by=by, shares=shares, map=map, progress=progress)
 
