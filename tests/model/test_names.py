@@ -40,13 +40,10 @@ def test_a_topic_without_a_word_of_the_corpus_is_reported_and_stays_empty():
     assert not model.state_.known_memberships[:, 0].any()
     assert not model.estimator_.components_[0].any()
     assert not np.asarray(model.state_.topics.proportions)[:, 0].any()
-    assert model.labels.unsupported == ["chocolate"]
     with pytest.warns(UserWarning, match="Nothing ties these topics"):
         alone = TopicModel(2, topics=["chocolate"]).fit(TEXTS)
     assert alone.guide_ is None
     assert not alone.estimator_.components_[0].any()
-    assert alone.labels.unsupported == ["chocolate"]
-    assert TopicModel(1, topics=["coffee", "tea"]).fit(TEXTS).labels.unsupported == []
 
 
 def test_a_name_for_some_of_the_topics_in_an_open_world():
@@ -79,7 +76,6 @@ def test_questions_to_a_model_without_labels(tmp_path):
     model.save(tmp_path / "model")
     loaded = TopicModel.load(tmp_path / "model")
     assert loaded.predict(["roast coffee"]) == model.predict(["roast coffee"]) == [["coffee"]]
-    assert loaded.labels.unsupported == []
 
 
 def test_ways_to_choose_documents():
@@ -116,7 +112,6 @@ def test_an_encoder_reads_names_too_at_fits_and_updates():
         return [[any(word in text for word in drinks), "king" in text or "bishop" in text, 0.1] for text in texts]
 
     model = TopicModel(0, topics=["beverage", "king"], world="closed").fit(TEXTS, embeddings=encode)
-    assert model.labels.unsupported == []  # no document has the word "beverage"
     assert model.predict(["espresso"], embeddings=encode) == [["beverage"]]
     model.update(labels={8: ["king"]})
     assert model.state_.known_memberships[0].argmax() == 0

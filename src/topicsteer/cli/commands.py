@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from topicsteer.corpora import Documents, ReadOptions
     from topicsteer.labels.codebook import Codebook
     from topicsteer.labels.coder import Coder
+    from topicsteer.model.edits import Split
     from topicsteer.model.spool import Spool
     from topicsteer.system.types import Progress
 
@@ -553,18 +554,17 @@ def edit(
     rename: Annotated[str | None, Option(help=HELP["edit"]["rename"])] = None,
     merge: Annotated[str | None, Option(help=HELP["edit"]["merge"])] = None,
     move: Annotated[str | None, Option(help=HELP["edit"]["move"])] = None,
-    cut: Annotated[int | None, Option(min=0, help=HELP["edit"]["cut"])] = None,
     split: Annotated[str | None, Option(help=HELP["edit"]["split"])] = None,
     out: Annotated[Path | None, Option("--out", "-o", help=HELP["edit"]["out"])] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Edit the topics of a model: adopt, rename, merge, move or split one, or show another number of free topics."""
+    """Edit the topics of a model: adopt, rename, merge, move or split one."""
     import polars as pl
 
     from topicsteer.model.edits import Split
     from topicsteer.model.state import writing
 
-    edits = {"adopt": adopt, "rename": rename, "merge": merge, "move": move, "cut": cut, "split": split}
+    edits = {"adopt": adopt, "rename": rename, "merge": merge, "move": move, "split": split}
     given = {name: value for name, value in edits.items() if value is not None}
     if len(given) != 1 and set(given) != {"split", "adopt"}:  # one edit renumbers the topics that another would name
         raise ValueError(f"choose one of {', '.join(f'--{name}' for name in edits)}; run the command once per edit.")
@@ -577,77 +577,57 @@ def edit(
             fitted.attach(read(source, reading, fitted, quiet=quiet))
         before = fitted.state_
         found = apply_edit(fitted, given)
-        if fitted.state_.estimator is not before.estimator:
-            stop_if_interrupted(fitted)
         if fitted.state_ is not before:
             fitted.save(out, texts=had_texts, updatable=updatable)
     if isinstance(found, Split):
         write(pl.DataFrame(found.table()), None, readable=dict)
         command = f'topicsteer edit {model} --split "{split}" --adopt "1=NAME"'
         notify(f"Nothing was changed. Next: {escape(command)}", quiet)
-        return
-    if found is None:
+    elif found is None:
         show_topics(fitted.state_.topics.table(none=True), repr(fitted)[1:-1], belief=fitted.belief, quiet=quiet)
         notify(f"Saved in {out}.", quiet)
-        return
-    write(found, None, readable=dict)
-    notify(f"{fitted.belief} Saved in {out}.", quiet)
-    notify(f"Next: check these documents, and pass them as labels: topicsteer update {out} --label-file FILE", quiet)
+    else:
+        write(found, None, readable=dict)
+        notify(f"{fitted.belief} Saved in {out}.", quiet)
+        notify(
+            f"Next: check these documents, and pass them as labels: topicsteer update {out} --label-file FILE", quiet
+        )
 
 
-def apply_edit(fitted: "TopicModel", given: dict[str, Any]) -> Any:
+def apply_edit(fitted: "TopicModel", given: dict[str, str]) -> Any:
     """Edit the model; return the groups of a split, or the documents that are proposed for an adopted topic."""
-    adopt = given.get("adopt")
-    if "split" in given:
-        return apply_split(fitted, given["split"], adopt)
-    if adopt is not None:
-        return proposed(fitted, *pair(adopt))
-    name, value = next(iter(given.items()))
-    if name == "rename":
-        fitted.edit.rename(*pair(value))
-    elif name == "merge":
-        fitted.edit.merge([topic.strip() for topic in value.split(";" if ";" in value else ",")])
-    elif name == "move":
-        topic, _, parent = (part.strip() for part in value.partition("="))
+    import polars as pl
+
+    if "rename" in given:
+        fitted.edit.rename(*pair(given["rename"]))
+    elif "merge" in given:
+        topics = given["merge"]
+        fitted.edit.merge([topic.strip() for topic in topics.split(";" if ";" in topics else ",")])
+    elif "move" in given:
+        topic, _, parent = (part.strip() for part in given["move"].partition("="))
         fitted.edit.move(topic, parent or None)
     else:
-        check_documents(fitted, "--cut")
-        fitted.edit.cut(value)
+        found = split_of(fitted, given["split"]) if "split" in given else None
+        if "adopt" not in given:
+            return found
+        chosen, name = pair(given["adopt"])
+        group: Any = chosen
+        if found is not None:
+            if not chosen.isdecimal() or not 1 <= int(chosen) <= len(found.groups):
+                raise ValueError(f"there is no group {chosen!r}: the groups are 1 to {len(found.groups)}.")
+            group = found.groups[int(chosen) - 1]
+        return fitted.edit.adopt(group, name).with_columns(pl.lit(name).alias("label"))
     return None
 
 
-def apply_split(fitted: "TopicModel", value: str, adopt: str | None) -> Any:
-    """Split a topic, from "topic" or "topic=parts"; adopt one of the groups of a known topic, from "number=name"."""
-    from topicsteer.model.edits import Split
-
+def split_of(fitted: "TopicModel", value: str) -> "Split":
+    """The groups of a known topic, from "topic" or "topic=parts"."""
     topic, _, number = (part.strip() for part in value.rpartition("="))
     if not topic or not number.isdecimal():
         topic, number = value.strip(), "2"
-    check_documents(fitted, "--split")
-    found = fitted.edit.split(topic, int(number))
-    if not isinstance(found, Split):
-        if adopt is not None:
-            raise ValueError("--split with --adopt is for groups of a known topic; adopt a free topic by itself.")
-        return None
-    if adopt is None:
-        return found
-    group, name = pair(adopt)
-    if not group.isdecimal() or not 1 <= int(group) <= len(found.groups):
-        raise ValueError(f"there is no group {group!r}: the groups are 1 to {len(found.groups)}.")
-    return proposed(fitted, found.groups[int(group) - 1], name)
-
-
-def proposed(fitted: "TopicModel", topic: Any, name: str) -> Any:
-    """Adopt a free topic or a group; return documents to label with it."""
-    import polars as pl
-
-    return fitted.edit.adopt(topic, name).with_columns(pl.lit(name).alias("label"))
-
-
-def check_documents(fitted: "TopicModel", name: str) -> None:
-    """Raise an error if a model was loaded without its training documents."""
     if fitted.documents_ is None:
-        raise ValueError(f"{name} needs the training documents: pass their file, or fit with --keep-texts.")
+        raise ValueError("--split needs the training documents: pass their file, or fit with --keep-texts.")
+    return fitted.edit.split(topic, int(number))
 
 
 def pair(value: str) -> tuple[str, str]:

@@ -36,10 +36,10 @@ from topicsteer.labels.forms import near_miss
 from topicsteer.labels.origin import Origin
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model.pipeline import (
+    COLD,
     GUIDE_SEED,
-    NOTHING,
+    Cold,
     Corpus,
-    Reuse,
     choose_threshold,
     known_parts,
     learn,
@@ -79,13 +79,13 @@ class Hidden:
         The documents with all their labels.
     settings : Settings
         Settings of the fit.
-    reuse : Reuse
+    reuse : Cold
         Parts of the fit that do not depend on the hidden labels.
     """
 
     corpus: Corpus
     settings: Settings
-    reuse: Reuse = NOTHING
+    reuse: Cold = COLD
 
     def guide(self, left: Supervision) -> Guide | None:
         """Learn a guide from the labels that are left."""
@@ -141,7 +141,7 @@ def cross_fit(
     corpus: Corpus,
     settings: Settings,
     sample: Sample,
-    reuse: Reuse = NOTHING,
+    reuse: Cold = COLD,
     *,
     folder: Path,
     progress: Progress | None = None,
@@ -156,7 +156,7 @@ def cross_fit(
         Settings of the fit, with the world decided.
     sample : Sample
         The labelled documents.
-    reuse : Reuse
+    reuse : Cold
         Parts of the fit that do not depend on the hidden labels.
     folder : Path
         Folder for predictions on disk.
@@ -201,7 +201,7 @@ def cross_fit(
 
 
 def _training_part(
-    corpus: Corpus, settings: Settings, reuse: Reuse, directions: Array, sample: Sample
+    corpus: Corpus, settings: Settings, reuse: Cold, directions: Array, sample: Sample
 ) -> tuple[Hidden, NDArray[np.int64]]:
     """The documents that guides learn from, in memory, and the positions of the labelled documents among them.
 
@@ -283,7 +283,7 @@ class Evidence:
 def gather(
     corpus: Corpus,
     settings: Settings,
-    reuse: Reuse,
+    reuse: Cold,
     origin: Origin,
     clusters: NDArray[np.int64] | None = None,
     *,
@@ -298,7 +298,7 @@ def gather(
         The documents of the fit with their labels.
     settings : Settings
         Settings of the fit, with the world decided.
-    reuse : Reuse
+    reuse : Cold
         Parts of the fit that do not depend on the hidden labels.
     origin : Origin
         How the labelled documents were chosen.
@@ -430,7 +430,7 @@ def evaluate(
     hidden = Hidden(corpus, settings)
     if settings.guidance is not None:
         directions = latent_directions(corpus.rows, GUIDE_SEED, settings.threads)
-        hidden = replace(hidden, reuse=Reuse(directions=directions))
+        hidden = replace(hidden, reuse=Cold(directions=directions))
         whole = hidden.guide(supervision)
         if whole is not None:  # the folds share its decision
             decided = replace(settings, world="open" if whole.believes_open else "closed")

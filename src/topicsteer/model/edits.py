@@ -11,25 +11,23 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.analysis.topics import Topics, merge_topics
-from topicsteer.corpora import Documents
 from topicsteer.guidance.apply import relabelled
 from topicsteer.guidance.discover import MixtureInput, find_groups
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.open_world import latent_positions
-from topicsteer.guidance.outside import learn_outside
 from topicsteer.labels.codebook import Codebook, Topic, check_topic_name
-from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
+from topicsteer.labels.supervision import FORBIDDEN, UNKNOWN, Supervision
 from topicsteer.model.labelling import training_corpus
 from topicsteer.model.predictor import HISTORY, beginning
 from topicsteer.model.state import FittedState
-from topicsteer.nmf.protocols import Rows
 from topicsteer.nmf.statistics import History, insert
-from topicsteer.system.files import Scratch, one_at_a_time
+from topicsteer.system.files import one_at_a_time
 from topicsteer.system.threads import workers
 from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
     from topicsteer.guidance.guide import Guide
+    from topicsteer.model.pipeline import Corpus
     from topicsteer.model.predictor import Frame
     from topicsteer.model.topic_model import TopicModel
 
@@ -105,15 +103,13 @@ class Split:
         }
 
 
-def find_parts(
-    state: FittedState, X: Rows, guide: Guide, topic: int, n: int, embeddings: Array | None, threads: int | None
-) -> Split:
-    """Find at most n groups among the documents of a known topic that have no named topic below it.
+def find_parts(state: FittedState, corpus: Corpus, guide: Guide, topic: int, n: int, threads: int | None) -> Split:
+    """Find at most n groups among the documents of a known topic that have no topic below it.
 
     Parameters
     ----------
     state : FittedState
-    X : Rows
+    corpus : Corpus
         The training documents.
     guide : Guide
         The guide of the state.
@@ -121,24 +117,26 @@ def find_parts(
         Number of the topic.
     n : int
         Number of groups, at most.
-    embeddings : array, optional
-        Embeddings of the documents, if the guide was learnt with them.
     threads : int, optional
     """
-    name = state.names[topic]
+    name, membership = state.names[topic], np.asarray(state.memberships[:, topic])
     below = [k for k, record in enumerate(state.codebook) if record.parent == state.codebook.keys[topic]]
-    rows = _documents(state, X, topic)
-    labelled = np.asarray((state.patterns[:, below] == PERMITTED).any(axis=1))[state.pattern[rows]]
-    rows = np.concatenate([rows[labelled], rows[~labelled]])
+    usable = (corpus.rows.sizes > 0) & ~state.judged.has()[:, below].any(axis=1)
+    least = MEMBER * min(1.0, float(np.max(membership[usable], initial=0)))
+    rows = np.flatnonzero(usable & (membership >= least) & (membership > 0))
+    if len(rows) > DOCUMENTS:
+        rows = np.sort(np.random.default_rng(0).choice(rows, DOCUMENTS, replace=False))
     if len(rows) < n * DOCUMENTS_PER_GROUP or not guide.directions.shape[1]:
         raise ValueError(f"the topic {name!r} has too few documents for {n} groups.")
+    terms = corpus.rows.take(rows)
+    E = None if corpus.embeddings is None else corpus.embeddings[rows]
     with workers(threads):
-        terms = X.take(rows)
-        D = guide.features(terms, threads, embeddings=None if embeddings is None else embeddings[rows])
-        topics, none = _known(state, D, topic, below, rows, int(labelled.sum()))
-        fixed = np.arange(len(rows)) < labelled.sum()
-        corpus = MixtureInput(terms, latent_positions(D, guide), topics, none, fixed, threads)
-        found, tree = find_groups(corpus, max(n, min(GROUPS_PER_PART * n, len(rows) // DOCUMENTS_PER_GROUP)))
+        D = guide.features(terms, threads, embeddings=E)
+        known = np.ones((len(rows), 1), dtype=np.float32)
+        nobody = np.zeros(len(rows), dtype=np.bool_)
+        none = membership[rows].astype(np.float32)
+        mixture = MixtureInput(terms, latent_positions(D, guide), known, none, nobody, threads)
+        found, tree = find_groups(mixture, max(n, min(GROUPS_PER_PART * n, len(rows) // DOCUMENTS_PER_GROUP)))
     parts = [np.minimum(found[:, list(part)].sum(axis=1), 1) for part in tree.cut(n)]
     parts = [part for part in parts if (part >= MEMBER).any()]
     if not parts:
@@ -155,37 +153,6 @@ def find_parts(
         ids = tuple(state.ids[int(row)] for row in rows[order])
         groups.append(Group(name, tuple(ranked.top_terms(k, TERMS)), rows[order], ids, part[order], profiles[k]))
     return Split(name, tuple(sorted(groups, key=len, reverse=True)))
-
-
-def _documents(state: FittedState, X: Rows, topic: int) -> NDArray[np.intp]:
-    """Return the documents of a topic, or a sample of them."""
-    membership = np.asarray(state.memberships[:, topic])
-    usable = X.sizes > 0
-    least = MEMBER * min(1.0, float(np.max(membership[usable], initial=0)))
-    rows = np.flatnonzero(usable & (membership >= least) & (membership > 0))
-    if len(rows) > DOCUMENTS:
-        rows = np.sort(np.random.default_rng(0).choice(rows, DOCUMENTS, replace=False))
-    return rows
-
-
-def _known(
-    state: FittedState, D: Array, topic: int, below: list[int], rows: NDArray[np.intp], labelled: int
-) -> tuple[Array, Array]:
-    """Return P(topic below | some topic below) and P(no topic below); the first rows are labelled with one."""
-    if not below:
-        whole = np.ones((len(rows), 1), dtype=np.float32)
-        return whole, np.asarray(state.memberships[rows, topic], dtype=np.float32)
-    states = state.patterns[:, below][state.pattern[rows]]
-    memberships = np.asarray(state.memberships[rows][:, below])
-    given = states == PERMITTED
-    equal = given / np.maximum(given.sum(axis=1, keepdims=True), 1)
-    topics = np.where(given.any(axis=1, keepdims=True), equal, memberships).astype(np.float32)
-    none = np.clip(1 - memberships.sum(axis=1), 0, 1)
-    if labelled:
-        nobody = np.zeros((0, D.shape[1])), np.zeros(0, dtype=np.int64)
-        none = learn_outside(D, states[:labelled], memberships, *nobody)[0].none(D)
-        none[:labelled] = 0
-    return topics, np.where((states == FORBIDDEN).all(axis=1), np.float32(1), none).astype(np.float32)
 
 
 def adopt_group(state: FittedState, group: Group, name: Hashable) -> FittedState:
@@ -287,16 +254,6 @@ def _forced(state: FittedState) -> NDArray[np.bool_]:
     return np.asarray((state.patterns == FORBIDDEN)[state.pattern])
 
 
-def with_keys(state: FittedState, keys: Sequence[int]) -> FittedState:
-    """Set the keys of the known topics, for a model of a version without keys."""
-    if len(keys) != len(state.codebook):
-        raise ValueError(f"expected one key per known topic, {len(state.codebook)}; got {len(keys)}.")
-    now = dict(zip(state.codebook.keys, keys, strict=True))
-    above = (None if topic.parent is None else now[topic.parent] for topic in state.codebook)
-    topics = [replace(t, key=now[t.key], parent=parent) for t, parent in zip(state.codebook, above, strict=True)]
-    return replace(state, codebook=Codebook(tuple(topics)))
-
-
 def merge(state: FittedState, group: Sequence[int], name: str | None = None) -> FittedState:
     """Merge topics into the first: weights and labels are added up. The result is known if one of them is."""
     first, rest, n_known = group[0], list(group[1:]), len(state.codebook)
@@ -369,12 +326,6 @@ def adopt(state: FittedState, topic: int, name: Hashable) -> FittedState:
 def classes_of(state: FittedState) -> int:
     """Number of the guide's first group: the number of known topics when it was learnt."""
     return 0 if state.outside is None else int(state.outside["counts"][0])
-
-
-def adopted_groups(state: FittedState) -> tuple[int, ...]:
-    """Groups of documents that are part of known topics."""
-    first = classes_of(state)
-    return tuple(k - first for group in state.groups for k in group if k >= first)
 
 
 def _why_not(state: FittedState, topic: int) -> str:
@@ -481,12 +432,6 @@ class Edits:
         return self._model
 
     @one_at_a_time
-    def with_keys(self, keys: Sequence[int]) -> TopicModel:
-        """Set the keys of the known topics, for a model of a version without keys."""
-        self._model.state_ = with_keys(self._model.state_, keys)
-        return self._model
-
-    @one_at_a_time
     def merge(self, topics: Sequence[Hashable], name: str | None = None) -> TopicModel:
         """Merge topics; their weights and labels are added up.
 
@@ -532,71 +477,23 @@ class Edits:
         return self._model._table(table)
 
     @one_at_a_time
-    def cut(self, free_topics: int) -> TopicModel:
-        """Show another number of free topics. Groups of documents, known topics and their memberships stay.
+    def split(self, topic: Hashable, n: int = 2) -> Split:
+        """Find groups of the documents of a known topic that have no topic below it.
 
-        Parameters
-        ----------
-        free_topics : int
-            Largest number of free topics.
-        """
-        from topicsteer.guidance import open_world
-
-        guide, adopted = self._guide_with_groups(), adopted_groups(self._model.state_)
-        return self._regroup(open_world.free_topics(guide, free_topics, len(self._model.state_.ids), adopted))
-
-    @one_at_a_time
-    def split(self, topic: Hashable, n: int = 2) -> Split | TopicModel:
-        """Find the parts of a topic.
-
-        Of a known topic: groups of the documents that have the topic, and no topic below it. Nothing changes until
-        :meth:`adopt` turns one of the groups into a topic. A free topic is replaced by its most different parts.
+        Nothing changes until :meth:`adopt` turns one of the groups into a topic.
 
         Parameters
         ----------
         topic : topic
             Name or number.
         n : int, default=2
-            Number of parts, at most.
-
-        Returns
-        -------
-        Split
-            The groups of a known topic; for a free topic, the model itself.
+            Number of groups, at most.
         """
-        number, known = self._model._number(topic), len(self._model.codebook)
+        model, number = self._model, self._model._number(topic)
         if not (isinstance(n, int) and n >= 2):
             raise ValueError(f"a split needs 2 parts or more; got {n!r}.")
-        if number < known:
-            guide = self._model.guide_
-            if guide is None:
-                raise ValueError("a split needs guidance, and labels or words about topics.")
-            E, threads = self._model._training_embeddings(), self._model._settings().threads
-            return find_parts(self._model.state_, self._model._training_rows(), guide, number, n, E, threads)
-        guide, groups = self._guide_with_groups(), list(self._model.state_.free_groups)
-        if not number - known < len(groups) or len(groups[number - known]) < 2 or guide.tree is None:
-            raise ValueError(
-                f"the topic {self._model.state_.topics.names[number]!r} has no parts: it is a single group."
-            )
-        groups[number - known : number - known + 1] = guide.tree.parts(groups[number - known], n)
-        return self._regroup(tuple(groups))
-
-    def _guide_with_groups(self) -> Guide:
-        guide: Guide | None = self._model.guide_
-        if guide is None or not guide.n_groups:
-            raise ValueError("this model has no groups of documents without a known topic: fit it in an open world.")
-        return guide
-
-    def _regroup(self, free_groups: tuple[tuple[int, ...], ...]) -> TopicModel:
-        """Factorise again with other free topics, and the guide as it is."""
-        from topicsteer.model import pipeline
-
-        model = self._model
-        documents = Documents(model.state_.ids, model._texts())
-        corpus = replace(training_corpus(model), documents=documents)
-        work = Scratch()
-        model.state_ = pipeline.regroup(
-            model.state_, corpus, model._settings(), self._guide_with_groups(), free_groups, work.path
-        )
-        self._model._rows, self._model._work = corpus.rows, work  # the folder lives as long as the model
-        return self._model
+        if number >= len(model.codebook):
+            raise ValueError(f"{model.state_.names[number]!r} is a free topic: adopt it first.")
+        if model.guide_ is None:
+            raise ValueError("a split needs guidance, and labels or words about topics.")
+        return find_parts(model.state_, training_corpus(model), model.guide_, number, n, model.threads)

@@ -216,13 +216,6 @@ class LabelHelp:
         hidden = Hidden(training_corpus(self._model), settings, reuse_of(self._model.predictor_, choice=True))
         return advise(self._model.state_.supervision, hidden.scores, self._model.random_state, progress)
 
-    @property
-    def unsupported(self) -> list[Hashable]:
-        """Names of known topics that nothing ties to a document: no label, and no word that occurs in the corpus."""
-        from topicsteer.guidance.support import unsupported_topics
-
-        return unsupported_topics(self._model.state_.supervision, self._model.guide_)
-
     def proposed_keywords(self, n: int = 5) -> dict[str, list[str]]:
         """Terms that go with each known topic and are not among its words yet, as further keywords."""
         return label_advice.proposed_keywords(self._model.state_.topics, self._model.codebook, n)

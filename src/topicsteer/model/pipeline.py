@@ -91,8 +91,8 @@ class Corpus:
 
 
 @dataclass(frozen=True, eq=False)
-class Reuse:
-    """Parts of an earlier run on the same documents that are not computed again.
+class Cold:
+    """Start of a fit from documents and labels, with parts of an earlier run that are not computed again.
 
     Parameters
     ----------
@@ -115,33 +115,8 @@ class Reuse:
     before: Guide | None = None
 
 
-NOTHING = Reuse()
+COLD = Cold()
 Groups = tuple[tuple[int, ...], ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Cold:
-    """Start of a fit from documents and labels alone."""
-
-    reuse: Reuse = NOTHING
-
-
-@dataclass(frozen=True, eq=False)
-class Regroup:
-    """Start from a guide as it is, with other free topics.
-
-    Parameters
-    ----------
-    guide : Guide
-    free_groups : tuple of tuples of int
-        Groups of the guide that make up each free topic.
-    groups : tuple of tuples of int
-        Classes of the guide that make up each known topic.
-    """
-
-    guide: Guide
-    free_groups: Groups
-    groups: Groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +139,7 @@ class Continue:
         Groups of the earlier guide that make up each free topic.
     unguided : bool
         Whether the state has no guide.
-    reuse : Reuse
+    reuse : Cold
     """
 
     parameters: Parameters
@@ -174,17 +149,16 @@ class Continue:
     free_names: tuple[str, ...]
     free_groups: Groups = ()
     unguided: bool = False
-    reuse: Reuse = NOTHING
+    reuse: Cold = COLD
 
 
-COLD = Cold()
-Start = Cold | Regroup | Continue
+Start = Cold | Continue
 
 
 def learn(
     corpus: Corpus,
     settings: Settings,
-    reuse: Reuse = NOTHING,
+    reuse: Cold = COLD,
     *,
     sample: Sample | None = None,
     report: Report = no_report,
@@ -224,7 +198,7 @@ def learn(
     return None if closed is None else in_open_world(closed, supervision, sample=sample)
 
 
-def _sample(corpus: Corpus, settings: Settings, reuse: Reuse) -> Sample:
+def _sample(corpus: Corpus, settings: Settings, reuse: Cold) -> Sample:
     """The documents that a guide of flat topics is learnt from."""
     return Sample(
         corpus.rows,
@@ -434,7 +408,7 @@ def run(
     n_topics = known + len(free)
     penalties = None
     if guide is not None:
-        groups = start.groups if isinstance(start, Regroup) else [(k,) for k in range(known)]
+        groups = [(k,) for k in range(known)]
         stage_progress("guide", progress, "memberships")(0, None)
         guided = apply_guide(
             X,
@@ -494,14 +468,13 @@ def _guide(
     corpus: Corpus, settings: Settings, start: Start, progress: Progress | None
 ) -> tuple[Guide | None, Callable[[slice], Array | None] | None]:
     """Train the guide; also return the latent semantics of the documents, if it was learnt from all of them."""
-    if isinstance(start, Regroup):
-        return start.guide, None
     if settings.guidance is None:
         return None, None
     stage_progress("guide", progress)(0, None)
-    sample = _sample(corpus, settings, start.reuse)
+    reuse = start.reuse if isinstance(start, Continue) else start
+    sample = _sample(corpus, settings, reuse)
     report = lambda step: stage_progress("guide", progress, step)(0, None)  # noqa: E731
-    guide = learn(corpus, settings, start.reuse, sample=sample, report=report)
+    guide = learn(corpus, settings, reuse, sample=sample, report=report)
     release_memory()  # of temporary features
     return guide, None if corpus.rows.matrix is None or sample.places is None else sample.latent_of
 
@@ -516,9 +489,7 @@ def _plan(
             parameters = replace(parameters, label_weight=None)  # the default of a guided fit
         return parameters, start.free_groups, start.free_names
     free_groups: Groups = ()
-    if isinstance(start, Regroup):
-        free_groups = start.free_groups
-    elif guide is not None:
+    if guide is not None:
         free_groups = free_topics(guide, settings.wanted_free, corpus.rows.shape[0])
     free = len(free_groups) if guide is not None and guide.n_groups else None
     parameters = settings.new_parameters(corpus.rows, profiles, guide=guide, free=free)
@@ -628,31 +599,15 @@ def fit(
     )
 
 
-def regroup(
-    state: FittedState, corpus: Corpus, settings: Settings, guide: Guide, free_groups: Groups, folder: Path
-) -> FittedState:
-    """The state with other free topics, made up of the same groups of the same guide."""
-    found = run(corpus, settings, Regroup(guide, free_groups, state.groups), folder=folder)
-    reservoir, history = retain(corpus, found, settings.random_state)
-    return replace(
-        state,
-        free_names=_free_names(found, corpus),
-        free_groups=free_groups,
-        **found.fields(history, found.W),
-        memberships=found.memberships,
-        reservoir=kept_documents(reservoir),
-    )
-
-
-def reuse_of(earlier: Predictor | None, *, choice: bool = False) -> Reuse:
+def reuse_of(earlier: Predictor | None, *, choice: bool = False) -> Cold:
     """The latent directions of an earlier model of the same documents, which do not depend on labels.
 
     With ``choice``, also the settings of the ridge regression, for models of parts of the same labels. Without it, the
     result does not depend on the order in which labels came.
     """
     if earlier is None or earlier.guide is None:
-        return NOTHING
-    return Reuse(directions=earlier.guide.directions, choice=earlier.guide.choice if choice else None)
+        return COLD
+    return Cold(directions=earlier.guide.directions, choice=earlier.guide.choice if choice else None)
 
 
 def _free_names(found: Outcome, corpus: Corpus) -> tuple[str, ...]:

@@ -319,7 +319,7 @@ class TopicModel:
             state = pipeline.fit(
                 corpus,
                 settings,
-                start=pipeline.Cold(pipeline.reuse_of(earlier)),
+                start=pipeline.reuse_of(earlier),
                 arguments=plain_parameters(self.get_params(deep=False)),
                 folder=work.path,
                 cluster=rows,
@@ -607,7 +607,7 @@ class TopicModel:
 
     @property
     def edit(self) -> Edits:
-        """Edits of topics: ``rename``, ``merge``, ``move``, ``adopt``, ``split`` and ``cut``."""
+        """Edits of topics: ``rename``, ``merge``, ``move``, ``adopt`` and ``split``."""
         from topicsteer.model.edits import Edits
 
         return Edits(self)

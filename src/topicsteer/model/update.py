@@ -23,12 +23,12 @@ from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import near_miss
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model.pipeline import (
-    NOTHING,
+    COLD,
+    Cold,
     Continue,
     Corpus,
     Outcome,
     Reservoir,
-    Reuse,
     guide_fields,
     run,
     stage_progress,
@@ -362,19 +362,19 @@ def _reweighed(X: sp.csr_array, ratio: Array, n_terms: int) -> sp.csr_array:
     return X
 
 
-def _reuse(state: FittedState, corpus: Corpus, reservoir: Reservoir, before: Guide | None) -> Reuse:
+def _reuse(state: FittedState, corpus: Corpus, reservoir: Reservoir, before: Guide | None) -> Cold:
     """The choices of the last guide, which are reused until the retained documents grow by a tenth."""
     if before is None:
-        return NOTHING
+        return COLD
     fresh = _is_fresh(state, reservoir)
     before = before.renumbered(before.rows, reservoir.X.shape[1])
     if before.open:
-        return Reuse(directions=None if fresh else before.directions, before=before)
+        return Cold(directions=None if fresh else before.directions, before=before)
     if fresh:
-        return NOTHING
+        return COLD
     before = before.renumbered(reservoir.positions(before.rows))
     same = corpus.supervision.topics == state.codebook.names and all(len(group) == 1 for group in state.groups)
-    return Reuse(directions=before.directions, before=before if same else None)
+    return Cold(directions=before.directions, before=before if same else None)
 
 
 def _is_fresh(state: FittedState, reservoir: Reservoir) -> bool:
