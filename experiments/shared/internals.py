@@ -164,7 +164,8 @@ class ShareTask:
         """Predictions without the labels of a fold, with the world and the settings of the guide of all labels."""
         settings = replace(self.settings, world="open" if guide.believes_open else "closed")
         reuse = pipeline.Cold(self.directions, choice=guide.choice)
-        found = cross_fit.cross_fit(self._corpus(supervision), settings, sample, reuse, folder=Path())
+        hidden = cross_fit.Hidden(self._corpus(supervision), settings, reuse)
+        found = cross_fit.cross_fit(hidden, sample, folder=Path())
         if found is None:
             raise ValueError("there are too few labels for a guide")
         return found

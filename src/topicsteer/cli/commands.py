@@ -447,8 +447,6 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Write a report: topics, map, examples and shares as HTML or Excel, or the paper trail as Markdown (.md)."""
-    from topicsteer.model.findings import write_report
-
     check_suffix(out, (".html", ".htm", ".xlsx", ".md"))
     if out.suffix == ".md" and by:
         raise BadParameter("--by is for .html and .xlsx")
@@ -466,8 +464,9 @@ def report(
             estimated = fitted.findings.prevalence(progress=progress) if shares else None
             fitted.findings.methods(out, evaluation=found, shares=estimated, title=name)
         else:
-            content: dict[str, Any] = {"title": name, "by": by or (), "evaluation": found, "progress": progress}
-            write_report(fitted, out, shares=shares, map=not no_map, **content)
+            fitted.report(
+                out, title=name, by=by or (), evaluation=found, shares=shares, map=not no_map, progress=progress
+            )
     notify(f"The report is in {escape(str(out))}.", quiet)
 
 
@@ -676,22 +675,18 @@ def coders(
 
 def read_coders(fitted: "TopicModel", given: list[str], reading: "ReadOptions", quiet: bool) -> dict[str, "Coder"]:
     """Read the files of ``--coder NAME=FILE``, and print guesses and rows that were not used as they are."""
-    from topicsteer.labels.coder import check_coder_name
-    from topicsteer.model.findings import answered_documents, lineage_of, read_coder
+    from topicsteer.model.findings import coders_of
 
-    documents, topics = answered_documents(fitted), fitted.state_.supervision.topics
-    how: dict[str, Any] = {"on_error": reading.on_error, "lineage": lineage_of(fitted)}
-    found: dict[str, Coder] = {}
+    files: dict[str, str] = {}
     for pair in given:
         name, separator, path = pair.partition("=")
         if not separator or not path:
             raise ValueError(f'{pair!r} is not of the form "name=file", such as "gpt=predictions.csv".')
-        name = check_coder_name(name)
-        if name in found:
+        if name in files:
             raise ValueError(f"two coders have the name {name!r}: choose another.")
-        found[name], report = read_coder(name, path, documents, topics, **how)
-        notify_report(report, quiet)
-    return found
+        files[name] = path
+    found = coders_of(fitted, files, on_error=reading.on_error, report=lambda found: notify_report(found, quiet))
+    return {coder.name: coder for coder in found}
 
 
 def summary(name: str, table: Any, differ: Any, hint: bool) -> str:

@@ -202,8 +202,9 @@ def read_corpus(
     quiet: bool,
 ) -> Documents | Spool:
     """Read the corpus of a model into memory, or spool it if memory is too small or ``on_disk`` is set."""
-    from topicsteer.model.settings import new_vectorizer
-    from topicsteer.model.spool import Spool, memory_needed, open_corpus
+    from topicsteer.corpora import read_documents
+    from topicsteer.model.settings import Settings
+    from topicsteer.model.spool import memory_needed, spool
     from topicsteer.system.memory import available_memory, in_bytes
 
     need = memory_needed(source)
@@ -215,11 +216,14 @@ def read_corpus(
         notify(f"{sizes}: working in memory.", quiet or memory is None)
     elif not fits:
         notify(f"{sizes}: working in blocks on disk, in {use()}.", quiet)
-    terms = new_vectorizer(model.vectorizer, model.threads)
-    found = open_corpus(source, reading, limit, folder=use, vectorizer=terms, on_disk=on_disk, progress=progress)
-    documents = found.documents if isinstance(found, Spool) else found
-    notify_report(documents.report, quiet)
-    return found
+    if Path(source).is_dir() or (fits and not on_disk):
+        documents = read_documents(source, reading)
+        notify_report(documents.report, quiet)
+        return documents
+    terms = Settings.of(model.get_params(deep=False)).new_vectorizer()
+    spooled = spool(source, use() / "corpus", reading, vectorizer=terms, memory=limit, progress=progress)
+    notify_report(spooled.documents.report, quiet)
+    return spooled
 
 
 @contextmanager

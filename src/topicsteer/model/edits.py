@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,9 @@ from topicsteer.guidance.discover import MixtureInput, find_groups
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.open_world import latent_positions
 from topicsteer.labels.codebook import Codebook, Topic, check_topic_name
-from topicsteer.labels.supervision import FORBIDDEN, UNKNOWN, Supervision
+from topicsteer.labels.supervision import FORBIDDEN, UNKNOWN
 from topicsteer.model.labelling import training_corpus
-from topicsteer.model.predictor import HISTORY, beginning
-from topicsteer.model.state import FittedState
+from topicsteer.model.state import Arrays, FittedState
 from topicsteer.nmf.statistics import History, insert
 from topicsteer.system.files import one_at_a_time
 from topicsteer.system.threads import workers
@@ -176,10 +175,6 @@ def adopt_group(state: FittedState, group: Group, name: Hashable) -> FittedState
     W[group.rows, above] -= W[group.rows, known]
     H = insert(state.components, known, 1, 0)
     H[known] = group.profile * (np.linalg.norm(H[above]) / max(float(np.linalg.norm(group.profile)), 1e-30))
-    history = None
-    if state.history is not None:
-        wide = History(**state.history).widen(known, 1, 0)
-        history = {part: getattr(wide, part) for part in HISTORY}
     return replace(
         state,
         codebook=book,
@@ -190,7 +185,7 @@ def adopt_group(state: FittedState, group: Group, name: Hashable) -> FittedState
         patterns=supervision.patterns,
         memberships=memberships,
         thresholds=np.append(state.thresholds, state.thresholds[above]),
-        history=history,
+        history=_history(state, lambda earlier: earlier.widen(known, 1, 0)),
         estimator=dict(state.estimator) | {"n_components": len(H)},
     )
 
@@ -240,7 +235,8 @@ def replanted(state: FittedState, book: Codebook) -> FittedState:
     patterns = tree.replanted(state.patterns, before, complete)
     now = replace(state, codebook=book, patterns=patterns, thresholds=tree.lowered(state.thresholds))
     memberships = np.array(state.memberships)
-    memberships[:, :known] = tree.raised(np.where(_forced(now), 0, memberships[:, :known]))
+    forbidden = (now.patterns == FORBIDDEN)[now.pattern]
+    memberships[:, :known] = tree.raised(np.where(forbidden, 0, memberships[:, :known]))
     labelled = now.supervision.labelled
     memberships[labelled] = relabelled(memberships[labelled], replace(now.supervision, pattern=now.pattern[labelled]))
     if state.outside is not None:
@@ -249,44 +245,75 @@ def replanted(state: FittedState, book: Codebook) -> FittedState:
     return replace(now, memberships=memberships, document_topics=np.where(permitted, state.document_topics, 0))
 
 
-def _forced(state: FittedState) -> NDArray[np.bool_]:
-    """Known topics that the labels of each document forbid."""
-    return np.asarray((state.patterns == FORBIDDEN)[state.pattern])
-
-
 def merge(state: FittedState, group: Sequence[int], name: str | None = None) -> FittedState:
     """Merge topics into the first: weights and labels are added up. The result is known if one of them is."""
-    first, rest, n_known = group[0], list(group[1:]), len(state.codebook)
-    H, W = state.components, state.document_topics
+    first, rest, n_known = group[0], group[1:], len(state.codebook)
     known = [k for k in group if k < n_known]
-    history = state.history
-    if history is not None:
-        sizes = np.ones(len(H))
-        sizes[list(group)] = H[list(group)].sum(axis=1)  # the weights of merge_topics
-        joined = History(**history).times(sizes).merge(group)
-        history = {part: getattr(joined, part) for part in HISTORY}
-    components, document_topics = merge_topics(H, W, group)
+    guided = [k for k in group if k < n_known + len(state.free_groups)]
+    free = guided[len(known) :]
     names = [text for k, text in enumerate(state.names) if k not in rest]
     names[first] = name or names[first]
-    state = _merge_memberships(state, group)
-    if len(known) > 1:
-        state = _merge_known(state, known)
-    left = len(state.codebook)
-    unnamed = replace(
+    memberships = np.array(state.memberships)
+    if guided:
+        memberships[:, first] = memberships[:, guided].max(axis=1)
+    if known and free:
+        memberships[:, -1] = np.prod(1 - memberships[:, :n_known], axis=1)
+    classes = [k for topic in free for k in state.free_groups[topic - n_known]]
+    groups = list(state.groups)
+    free_groups = list(state.free_groups)
+    if known:
+        own = [*state.groups[first], *(classes_of(state) + k for k in classes)]
+        groups[first] = (*own, *(k for topic in known[1:] for k in state.groups[topic]))
+    elif free:
+        free_groups[first - n_known] = tuple(sorted(classes))
+    sizes = np.ones(len(state.components))
+    sizes[list(group)] = state.components[list(group)].sum(axis=1)  # the weights of merge_topics
+    components, document_topics = merge_topics(state.components, state.document_topics, group)
+    merged = replace(
         state,
         components=components,
         document_topics=document_topics,
-        history=history,
-        free_names=tuple(f"free {k}" for k in range(len(names) - left)),
+        memberships=np.delete(memberships, guided[1:], axis=1),
+        groups=tuple(own for k, own in enumerate(groups) if k not in rest),
+        free_groups=tuple(own for k, own in enumerate(free_groups) if n_known + k not in rest),
+        free_names=tuple(text for k, text in enumerate(state.free_names) if n_known + k not in rest),
+        history=_history(state, lambda earlier: earlier.times(sizes).merge(group)),
     )
-    return rename(replanted(unnamed, unnamed.codebook), names)
+    if len(known) > 1:
+        merged = _merge_labels(merged, known)
+    return rename(replanted(merged, merged.codebook), names)
+
+
+def _merge_labels(state: FittedState, known: Sequence[int]) -> FittedState:
+    """Merge the labels, profiles and thresholds of known topics."""
+    first, rest, kept = known[0], known[1:], list(known)
+    counts = state.supervision.counts[kept][:, None]
+    profiles = state.profiles.copy()
+    profiles[first] = (counts * profiles[kept]).sum(axis=0) / max(int(counts.sum()), 1)
+    thresholds = state.thresholds.copy()
+    thresholds[first] = thresholds[kept].min()
+    return replace(
+        state,
+        codebook=state.codebook.merge(known),
+        profiles=np.delete(profiles, rest, axis=0),
+        patterns=state.supervision.merge(known).patterns,
+        thresholds=np.delete(thresholds, rest),
+    )
+
+
+def _history(state: FittedState, change: Callable[[History], History]) -> Arrays | None:
+    """The statistics of earlier documents after a change of the topics."""
+    return None if state.history is None else vars(change(History(**state.history)))
 
 
 def adopt(state: FittedState, topic: int, name: Hashable) -> FittedState:
     """Make a free topic known, as the last of the known topics; no document gets a label."""
     known, free = len(state.codebook), topic - len(state.codebook)
     if not 0 <= free < len(state.free_groups):
-        raise ValueError(f"{state.names[topic]!r} cannot be adopted: {_why_not(state, topic)}.")
+        why = "the model was fitted without groups of documents; label some of its documents instead"
+        if topic < known:
+            why = "it is a known topic"
+        raise ValueError(f"{state.names[topic]!r} cannot be adopted: {why}.")
     taken = state.names[:topic] + state.names[topic + 1 :]
     if str(name) in taken:
         raise ValueError(f"the name {name!r} belongs to another topic; use merge to combine the two.")
@@ -294,16 +321,6 @@ def adopt(state: FittedState, topic: int, name: Hashable) -> FittedState:
     columns = [*order, len(order)]
     memberships = np.asarray(state.memberships)[:, columns]
     memberships[:, -1] *= 1 - memberships[:, known]
-    history = None
-    if state.history is not None:
-        before = History(**state.history)
-        history = {
-            "cross": before.cross[:, order],
-            "gram": before.gram[np.ix_(order, order)],
-            "penalty": before.penalty[order],
-            "totals": before.totals,
-            "scale": before.scale[order],
-        }
     unknown = np.full((len(state.patterns), 1), UNKNOWN, dtype=state.patterns.dtype)
     key = max(state.codebook.keys, default=0) + 1
     first = classes_of(state)
@@ -319,70 +336,13 @@ def adopt(state: FittedState, topic: int, name: Hashable) -> FittedState:
         patterns=np.hstack([state.patterns, unknown]),
         memberships=memberships,
         thresholds=np.append(state.thresholds, np.median(state.thresholds)),
-        history=history,
+        history=_history(state, lambda earlier: earlier.take(order)),
     )
 
 
 def classes_of(state: FittedState) -> int:
     """Number of the guide's first group: the number of known topics when it was learnt."""
     return 0 if state.outside is None else int(state.outside["counts"][0])
-
-
-def _why_not(state: FittedState, topic: int) -> str:
-    if topic < len(state.codebook):
-        return "it is a known topic"
-    return "the model was fitted without groups of documents; label some of its documents instead"
-
-
-def _merge_memberships(state: FittedState, group: Sequence[int]) -> FittedState:
-    """Merge memberships and classes of a group with free topics; known topics alone are left to `_merge_known`."""
-    known, first = len(state.codebook), group[0]
-    free = [k for k in group if known <= k < known + len(state.free_groups)]
-    if not free:
-        return state
-    memberships = np.array(state.memberships)
-    memberships[:, first] = memberships[:, [k for k in group if k < known or k in free]].max(axis=1)
-    if first < known:
-        memberships[:, -1] = np.prod(1 - memberships[:, :known], axis=1)
-    classes = [k for topic in free for k in state.free_groups[topic - known]]
-    groups, free_groups = list(state.groups), list(state.free_groups)
-    if first < known:
-        groups[first] = (*groups[first], *(classes_of(state) + k for k in classes))
-    else:
-        free_groups[first - known] = tuple(sorted(classes))
-    gone = [k for k in free if k != first]
-    return replace(
-        state,
-        memberships=np.delete(memberships, gone, axis=1),
-        groups=tuple(groups),
-        free_groups=tuple(group for k, group in enumerate(free_groups) if known + k not in gone),
-    )
-
-
-def _merge_known(state: FittedState, known: Sequence[int]) -> FittedState:
-    """Merge labels, profiles, memberships and thresholds of known topics."""
-    first, rest, kept = known[0], known[1:], list(known)
-    counts = state.supervision.counts[kept][:, None]
-    profiles = state.profiles.copy()
-    profiles[first] = (counts * profiles[kept]).sum(axis=0) / max(int(counts.sum()), 1)
-    memberships = np.delete(
-        state.memberships, rest, axis=1
-    )  # np.delete copies: the originals may be mapped from a file
-    memberships[:, first] = state.memberships[:, kept].max(axis=1)
-    thresholds = state.thresholds.copy()
-    thresholds[first] = thresholds[kept].min()
-    groups = list(state.groups)
-    groups[first] = tuple(k for topic in known for k in state.groups[topic])
-    supervision: Supervision = state.supervision.merge(known)
-    return replace(
-        state,
-        codebook=state.codebook.merge(known),
-        profiles=np.delete(profiles, rest, axis=0),
-        patterns=supervision.patterns,
-        memberships=memberships,
-        thresholds=np.delete(thresholds, rest),
-        groups=tuple(group for k, group in enumerate(groups) if k not in rest),
-    )
 
 
 class Edits:
@@ -471,10 +431,7 @@ class Edits:
             self._model.state_ = adopt(self._model.state_, self._model._number(topic), name)
             return self._model.labels.surest(name, n)
         self._model.state_ = adopt_group(self._model.state_, topic, name)
-        table: dict[str, list[Any]] = {"id": list(topic.ids[:n]), "membership": topic.membership[:n].tolist()}
-        if self._model.documents_ is not None:
-            table["text"] = [beginning(self._model.documents_.texts[int(row)]) for row in topic.rows[:n]]
-        return self._model._table(table)
+        return self._model._documents_table(topic.rows[:n].tolist(), {"membership": topic.membership[:n].tolist()})
 
     @one_at_a_time
     def split(self, topic: Hashable, n: int = 2) -> Split:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,13 @@ from topicsteer.analysis.suggestions import (
     WAYS,
     Suggestion,
     at_random,
+    audit,
     by_doubt,
     least_sure,
     suggest,
     suggest_unknown,
 )
+from topicsteer.guidance.apply import topic_probabilities
 from topicsteer.guidance.memberships import FREE_THRESHOLD
 from topicsteer.labels.origin import CHOSEN, PROBABILITY, Kind
 from topicsteer.model.predictor import beginning
@@ -152,17 +154,10 @@ class LabelHelp:
 
     def surest(self, topic: Hashable, n: int = 10) -> Frame:
         """Table of the unlabelled documents that most surely have a topic: id, membership, start of the text."""
-        k, result = self._model._number(topic), self._model.state_.topics
-        belongs = np.array(self._model.state_.judged.values[:, k])
+        belongs = np.array(self._model.state_.judged.values[:, self._model._number(topic)])
         belongs[self._model.state_.supervision.labelled] = -1
         rows = [int(i) for i in np.argsort(-belongs, kind="stable")[:n] if belongs[i] > 0]
-        table: dict[str, list[Any]] = {
-            "id": [result.ids[i] for i in rows],
-            "membership": [float(belongs[i]) for i in rows],
-        }
-        if self._model.documents_ is not None:
-            table["text"] = [beginning(self._model.documents_.texts[i]) for i in rows]
-        return self._model._table(table)
+        return self._model._documents_table(rows, {"membership": [float(belongs[i]) for i in rows]})
 
     def audit(self, n: int | None = None) -> Frame:
         """Labels that look wrong or missing, most doubtful first; each document is predicted without its own labels.
@@ -178,20 +173,21 @@ class LabelHelp:
             The id, the topic, the label ("permitted", "forbidden", "unknown"), the probability and the reason.
         """
         doubts = self.doubts(n)
-        table: dict[str, list[Any]] = {
-            "id": [self._model.state_.topics.ids[d.row] for d in doubts],
-            "topic": [self._model.state_.topics.names[d.topic] for d in doubts],
+        columns = {
+            "topic": [self._model.state_.names[d.topic] for d in doubts],
             "given": [d.given for d in doubts],
             "probability": [d.probability for d in doubts],
             "why": [d.why for d in doubts],
         }
-        if self._model.documents_ is not None:
-            table["text"] = [beginning(self._model.documents_.texts[d.row]) for d in doubts]
-        return self._model._table(table)
+        return self._model._documents_table([d.row for d in doubts], columns)
 
     def doubts(self, n: int | None = None) -> list[Doubt]:
         """The rows of :meth:`audit` as records, with numbers of documents and topics."""
-        return self._model.predictor_.doubts(n)
+        state, guide = self._model.state_, self._model.guide_
+        if guide is None:
+            raise ValueError("an audit needs labels and guidance: label some documents, and fit with guidance.")
+        found = topic_probabilities(guide.left_out_probabilities(), state.groups, state.codebook.forest)
+        return audit(found, guide.rows, state.supervision)[:n]
 
     def effects(self) -> Frame:
         """Table with one row per known topic: whether its labels took effect; see `label_effects`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, supervise
 from topicsteer.labels.origin import Origin
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model.predictor import HISTORY, Predictor, fitted_vectorizer, kept_documents
+from topicsteer.model.predictor import Predictor
 from topicsteer.model.settings import Settings
 from topicsteer.model.spool import Spool, documents_of, named_columns
 from topicsteer.model.state import FittedState, digests, fingerprint
@@ -125,30 +125,17 @@ class Continue:
 
     Parameters
     ----------
-    parameters : Parameters
-        Parameters of the factorisation.
+    state : FittedState
     components : array (n_topics, n_terms)
-        H of the state, without new topics.
+        H of the state under the new term weights, without new topics.
     history : History
         Sufficient statistics of earlier documents, with new topics.
-    old : int
-        Number of known topics of the state.
-    free_names : tuple of str
-        Names of the free topics.
-    free_groups : tuple of tuples of int
-        Groups of the earlier guide that make up each free topic.
-    unguided : bool
-        Whether the state has no guide.
     reuse : Cold
     """
 
-    parameters: Parameters
+    state: FittedState
     components: Array
     history: History
-    old: int
-    free_names: tuple[str, ...]
-    free_groups: Groups = ()
-    unguided: bool = False
     reuse: Cold = COLD
 
 
@@ -246,6 +233,22 @@ class Reservoir:
     keys: NDArray[np.float64]
     embeddings: Array | None = None
 
+    @classmethod
+    def of(cls, state: FittedState) -> Reservoir | None:
+        """The retained documents of a state; None if it has none."""
+        kept = state.reservoir
+        if kept is None:
+            return None
+        shape = len(kept["rows"]), state.components.shape[1]
+        X = sp.csr_array((kept["data"], kept["indices"], kept["indptr"]), shape=shape)
+        return cls(kept["rows"], X, kept["keys"], kept.get("embeddings"))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Arrays of a state."""
+        X = self.X
+        found = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "rows": self.rows, "keys": self.keys}
+        return found if self.embeddings is None else found | {"embeddings": self.embeddings}
+
     def positions(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Position of each row of the model in the reservoir; -1 for a row that is not retained."""
         at = np.minimum(np.searchsorted(self.rows, rows), max(len(self.rows) - 1, 0))
@@ -315,24 +318,35 @@ class Outcome:
         l1 = float(self.parameters.alpha_W * X.shape[1] * self.parameters.l1_ratio)
         return History.of(X, W, weight, penalties, l1)
 
-    def fields(self, history: History, W: Array) -> dict[str, Any]:
-        """Fields of a state that come from the factorisation."""
+    def fields(
+        self, corpus: Corpus, reservoir: Reservoir, history: History, W: Array, memberships: Array
+    ) -> dict[str, Any]:
+        """Fields of a state, with topic weights and memberships of all documents."""
         plain = {k: v for k, v in sorted(vars(self.parameters).items()) if isinstance(v, str | int | float | None)}
+        options, terms, idf = corpus.vectorizer.get_state()
+        guide, levels = self.guide, None
+        if guide is not None and guide.levels is not None:
+            levels = guide.levels.arrays()
         return {
+            "codebook": corpus.codebook,
+            "groups": tuple((k,) for k in range(len(corpus.codebook))),
+            "vectorizer": options,
+            "vocabulary": terms,
+            "idf": idf,
+            "lemmatized": corpus.vectorizer.lemmatizer is not None,
             "estimator": plain | self.result.plain,
             "components": self.result.components,
             "document_topics": W,
             "objectives": np.array(self.result.objectives),
-            "history": {name: getattr(history, name) for name in HISTORY},
+            "profiles": self.profiles,
+            "memberships": memberships,
+            "thresholds": self.thresholds,
+            "guide": None if guide is None else guide.arrays(),
+            "outside": None if guide is None else guide.outside_arrays(),
+            "levels": levels,
+            "reservoir": reservoir.arrays(),
+            "history": vars(history),
         }
-
-
-def guide_fields(guide: Guide | None) -> dict[str, Any]:
-    """Fields of a state that come from the guide."""
-    if guide is None:
-        return {"guide": None, "outside": None, "levels": None}
-    levels = None if guide.levels is None else guide.levels.arrays()
-    return {"guide": guide.arrays(), "outside": guide.outside_arrays(), "levels": levels}
 
 
 # --- prepare ---
@@ -442,7 +456,7 @@ def run(
     )
     scratch = None
     if isinstance(start, Continue):
-        problem = go_on(replace(problem, history=start.history, old=start.old), start.components)
+        problem = go_on(replace(problem, history=start.history, old=len(start.state.codebook)), start.components)
     else:
         first, H = first_weights(problem)
         if guide is not None and (free_groups or not supervision.counts.any()):
@@ -457,11 +471,11 @@ def run(
     W = mapped(result.weights, folder / "document_topics.npy")
     if guide is not None:
         memberships, thresholds = guided.memberships, guided.thresholds
-        return Outcome(parameters, result, W, guide, memberships, thresholds, penalties, profiles, free_groups)
-    H = result.components
-    shares = known_parts(W, H, supervision)
-    thresholds = np.full(known, choose_threshold(X, H, parameters, supervision))
-    return Outcome(parameters, result, W, None, shares, thresholds, None, profiles)
+    else:
+        memberships = known_parts(W, result.components, supervision)
+        thresholds = np.full(known, choose_threshold(X, result.components, parameters, supervision))
+        penalties = None
+    return Outcome(parameters, result, W, guide, memberships, thresholds, penalties, profiles, free_groups)
 
 
 def _guide(
@@ -484,10 +498,12 @@ def _plan(
 ) -> tuple[Parameters, Groups, Sequence[str]]:
     """Parameters of the factorisation, groups of the guide that make up each free topic, and names of free topics."""
     if isinstance(start, Continue):
-        parameters = start.parameters
-        if guide is not None and start.unguided and parameters.label_weight == "balanced":
+        before, named = start.state, {field.name for field in fields(Parameters)}
+        given: dict[str, Any] = {name: value for name, value in before.estimator.items() if name in named}
+        parameters = Parameters(**given | {"threads": settings.threads})
+        if guide is not None and before.guide is None and parameters.label_weight == "balanced":
             parameters = replace(parameters, label_weight=None)  # the default of a guided fit
-        return parameters, start.free_groups, start.free_names
+        return parameters, before.free_groups if before.open else (), before.free_names
     free_groups: Groups = ()
     if guide is not None:
         free_groups = free_topics(guide, settings.wanted_free, corpus.rows.shape[0])
@@ -576,24 +592,16 @@ def fit(
     numbers = digests(documents) if corpus.digests is None else corpus.digests
     return FittedState(
         parameters=arguments,
-        codebook=corpus.codebook,
         free_names=_free_names(found, corpus),
-        groups=tuple((k,) for k in range(len(corpus.codebook))),
         free_groups=found.free_groups,
-        **fitted_vectorizer(corpus.vectorizer),
-        **found.fields(history, found.W),
+        **found.fields(corpus, reservoir, history, found.W, found.memberships),
         fingerprint=fingerprint(numbers),
         ids=list(documents.ids),
         texts=documents.texts,
         learnt_from=len(reservoir.rows),
-        profiles=found.profiles,
         pattern=corpus.supervision.pattern,
         patterns=corpus.supervision.patterns,
-        memberships=found.memberships,
-        thresholds=found.thresholds,
         digests=numbers,
-        **guide_fields(found.guide),
-        reservoir=kept_documents(reservoir),
         origin=None if corpus.origin is None else corpus.origin.arrays(),
         reading={} if documents.reading is None else documents.reading.to_json(),
     )

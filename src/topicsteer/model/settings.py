@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,8 +52,14 @@ class Settings:
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Settings:
         """Checked settings, from the arguments of a `TopicModel`."""
-        settings = cls(**{field.name: given[field.name] for field in fields(cls)})
-        settings.check()
+        settings = cls(**given)
+        free = settings.wanted_free
+        if not (free == "auto" or (isinstance(free, int) and free >= 0)):
+            raise ValueError(f'free_topics must be a number from 0 up, or "auto"; got {free!r}.')
+        if settings.path_separator is not None and not str(settings.path_separator).strip():
+            raise ValueError('path_separator must have a character that is not a space, such as "/"; None = no paths.')
+        if settings.world not in (None, "open", "closed"):
+            raise ValueError(f'world must be "open", "closed" or None; got {settings.world!r}.')
         return settings
 
     @property
@@ -67,18 +73,10 @@ class Settings:
         return DEFAULT_FREE if self.free_topics is None else self.free_topics
 
     def new_vectorizer(self) -> TextVectorizer:
-        """An unfitted vectoriser."""
-        return new_vectorizer(self.vectorizer, self.threads)
-
-    def check(self) -> None:
-        """Check the settings of the world and of free topics."""
-        free = self.wanted_free
-        if not (free == "auto" or (isinstance(free, int) and free >= 0)):
-            raise ValueError(f'free_topics must be a number from 0 up, or "auto"; got {free!r}.')
-        if self.path_separator is not None and not str(self.path_separator).strip():
-            raise ValueError('path_separator must have a character that is not a space, such as "/"; None = no paths.')
-        if self.world not in (None, "open", "closed"):
-            raise ValueError(f'world must be "open", "closed" or None; got {self.world!r}.')
+        """An unfitted vectoriser with the options of the given one, or with the defaults."""
+        if self.vectorizer is None:
+            return TextVectorizer(threads=self.threads)
+        return TextVectorizer(**self.vectorizer.get_params())
 
     def new_parameters(self, X: Rows, profiles: Array, *, guide: Guide | None, free: int | None = None) -> Parameters:
         """Parameters of the factorisation, with one component per known and per free topic.
@@ -136,11 +134,6 @@ class Settings:
             keywords=self.keywords,
             banned=self.banned,
         )
-
-
-def new_vectorizer(given: TextVectorizer | None, threads: int | None) -> TextVectorizer:
-    """Return an unfitted vectoriser with the options of another, or with the defaults."""
-    return TextVectorizer(threads=threads) if given is None else TextVectorizer(**given.get_params())
 
 
 # --- topics files ---

@@ -195,25 +195,6 @@ def _label(folder: Path, documents: Documents, given: Labels, on_error: OnError)
     return _documents(folder, report, documents.numbered, list(documents.columns), reading)
 
 
-def open_corpus(
-    source: str | os.PathLike[str],
-    options: ReadOptions,
-    memory: int | None,
-    *,
-    folder: Callable[[], Path],
-    vectorizer: TextVectorizer,
-    on_disk: bool = False,
-    progress: Progress | None = None,
-) -> Documents | Spool:
-    """Read documents into memory, or write them to a folder if they need more than ``memory`` bytes.
-
-    A folder of texts is always read into memory. ``on_disk`` writes every other source to disk.
-    """
-    if Path(source).is_dir() or not (on_disk or too_large(source, memory)):
-        return read_documents(source, options)
-    return spool(source, folder() / "corpus", options, vectorizer=vectorizer, memory=memory, progress=progress)
-
-
 def too_large(source: Any, memory: int | str | None) -> bool:
     """Whether a source is processed on disk: a Dask DataFrame, or a file that needs more memory than the limit."""
     if hasattr(source, "dask"):
