@@ -49,7 +49,7 @@ def test_a_log_gets_signs_of_life(capsys, monkeypatch):
     assert lines[0] == "working for 0 s: guide, latent semantics"
     assert lines[-1] == "working for 0 s: fit 3 of 20, objective 1"
     assert len(lines) < 6  # at growing intervals
-    with terminal.working(quiet=True) as progress:
+    with terminal.silence(), terminal.working() as progress:
         progress("fit", 3, 20, "")
         time.sleep(0.1)
     with terminal.working():

@@ -68,6 +68,7 @@ from topicsteer.cli.terminal import (
     show,
     show_evaluation,
     show_topics,
+    silence,
     working,
     write,
 )
@@ -123,15 +124,15 @@ def fit(
     from topicsteer import TopicModel
     from topicsteer.model.spool import Spool
 
-    with work_folder(out, work) as use, cluster(scheduler, quiet) as client, working(quiet) as progress:
+    with work_folder(out, work) as use, cluster(scheduler) as client, working() as progress:
         model = TopicModel(free, world=world, complete=not incomplete, random_state=seed, threads=threads)
         model.set_params(path_separator=path_separator)
         vectors = named_embeddings(embeddings)
         on_disk = client is not None
-        documents = read_corpus(source, reading, use, memory, model, on_disk=on_disk, progress=progress, quiet=quiet)
+        documents = read_corpus(source, reading, use, memory, model, on_disk=on_disk, progress=progress)
         folder = use() if on_disk or isinstance(documents, Spool) else None
         if topics is not None:
-            model.set_params(topics=known_topics(topics, documents, quiet, path_separator))
+            model.set_params(topics=known_topics(topics, documents, path_separator))
         model.fit(documents, embeddings=vectors, folder=folder, client=client, progress=progress)
         stop_if_interrupted(model)
         model.save(out, texts=keep_texts)
@@ -139,12 +140,13 @@ def fit(
             model.report(report, title=f"Topics of {Path(source).name}", progress=progress)
         table, belief = model.state_.topics.table(TERMS, none=True), model.belief  # while the files on disk exist
         notes = topic_notes(model, topics, path_separator)
-    show_topics(table, repr(model)[1:-1], belief=belief, quiet=quiet)
+    if not quiet:
+        show_topics(table, repr(model)[1:-1], belief)
     for note in notes:
-        notify(escape(note), quiet)
+        notify(escape(note))
     command = ["topicsteer", "report", str(out), str(source), "--out", "report.html"]
     after = f"Next: {shlex.join(command)}" if report is None else f"The report is in {report}."
-    notify(f"Saved in {out}. {escape(after)}", quiet)
+    notify(f"Saved in {out}. {escape(after)}")
 
 
 @reads
@@ -163,19 +165,20 @@ def update(
     from topicsteer.model.state import writing
 
     out = model if out is None else out
-    with writing(out), working(quiet) as progress:  # another update waits, and then starts from this one's result
+    with writing(out), working() as progress:  # another update waits, and then starts from this one's result
         fitted = load(model)
         fitted.threads, before = threads, fitted.state_
         reading = reading.after(before.reading)
-        documents = read_any(source, reading, fitted, quiet)
+        documents = read_any(source, reading, fitted)
         vectors = named_embeddings(embeddings, fitted)
         fitted.update(documents, embeddings=vectors, new_topics=new_topics, progress=progress)
         if fitted.state_ is not before:
             stop_if_interrupted(fitted)
         fitted.save(out, texts=fitted.documents_ is not None)
     table = fitted.state_.topics.table(TERMS, none=True)
-    show_topics(table, repr(fitted)[1:-1], belief=fitted.belief, quiet=quiet)
-    notify(f"{escape(str(fitted.update_))}. Saved in {out}.", quiet)
+    if not quiet:
+        show_topics(table, repr(fitted)[1:-1], fitted.belief)
+    notify(f"{escape(str(fitted.update_))}. Saved in {out}.")
 
 
 def topic_notes(model: "TopicModel", topics: Path | None, path_separator: str | None) -> list[str]:
@@ -213,7 +216,7 @@ def evaluate(
 
     from topicsteer import TopicModel
 
-    with work_folder(None, work) as use, working(quiet) as progress:
+    with work_folder(None, work) as use, working() as progress:
         fitted = None if model is None else load(model)
         reading = reading if fitted is None else reading.after(fitted.state_.reading)
         judged = TopicModel(complete=not incomplete, random_state=seed) if fitted is None else fitted
@@ -221,21 +224,19 @@ def evaluate(
         given = {"free_topics": free, "world": world, "threads": threads, "path_separator": path_separator}
         judged.set_params(**{name: value for name, value in given.items() if value is not None})
         vectors = named_embeddings(embeddings)
-        documents = read_corpus(source, reading, use, memory, judged, progress=progress, quiet=quiet)
+        documents = read_corpus(source, reading, use, memory, judged, progress=progress)
         if vectors is None and fitted is not None:
             vectors = own_embeddings(fitted)
         result = judged.evaluate(documents, embeddings=vectors, folds=folds, progress=progress)
     if out is not None:
-        write(pl.DataFrame(result.table()), out, quiet)
+        write(pl.DataFrame(result.table()), out)
     if as_json:
         print(json.dumps(result.tables(), ensure_ascii=False))
-        return
-    show_evaluation(result, quiet)
+    elif not quiet:
+        show_evaluation(result)
 
 
-def known_topics(
-    path: Path, documents: "Documents | Spool", quiet: bool, path_separator: str | None = None
-) -> "Codebook":
+def known_topics(path: Path, documents: "Documents | Spool", path_separator: str | None = None) -> "Codebook":
     """The topics of a topics file, followed by topics that only the labels have; probable mistakes are printed."""
     from topicsteer.corpora import Documents
     from topicsteer.labels.codebook import Codebook, Lineage
@@ -243,7 +244,7 @@ def known_topics(
 
     found = read_topics(path)
     for note in found.notes:
-        notify(escape(f"{path}: {note}"), quiet)
+        notify(escape(f"{path}: {note}"))
     named = documents.topic_names if isinstance(documents, Documents) else documents.documents.topic_names
     lineage = Lineage.of(found.codebook, None, path_separator)
     more = [name for name in dict.fromkeys(map(lineage.topic, named)) if name not in found.codebook.names]
@@ -279,7 +280,7 @@ def demo(
     kept = sum(map(bool, labels))
     notify(f"The docstrings of installed packages: {len(labels):,} documents, {kept:,} of them with their labels.")
     table = model.state_.topics.table(TERMS, none=True)
-    show_topics(table, "Topics of the built-in corpus", belief=model.belief)
+    show_topics(table, "Topics of the built-in corpus", model.belief)
     notify(_truth(table, complete))
     notify("\nAn unlabelled document, explained word by word:\n")
     Console().print(model.explain(documents.texts[documents.ids.index("scipy.linalg.svd")][:600]))
@@ -313,7 +314,7 @@ def topics(
     """List the topics of a model: name, known or free, labelled documents, share, terms."""
     fitted = load(model)
     if codebook is not None:
-        write_codebook(fitted, codebook, quiet)
+        write_codebook(fitted, codebook)
         return
     table = {name: np.asarray(values).tolist() for name, values in fitted.state_.topics.table(none=True).items()}
     if as_json and out is None:
@@ -324,12 +325,12 @@ def topics(
 
         from topicsteer.analysis.topics import COLUMNS
 
-        write(pl.DataFrame(table), out, quiet, formats=COLUMNS)
+        write(pl.DataFrame(table), out, formats=COLUMNS)
     else:
-        show_topics(table, f"Topics of {model}", belief=fitted.belief, short=False)
+        show_topics(table, f"Topics of {model}", fitted.belief, short=False)
 
 
-def write_codebook(fitted: "TopicModel", path: Path, quiet: bool) -> None:
+def write_codebook(fitted: "TopicModel", path: Path) -> None:
     """Write the known topics with proposed keywords to a file for ``--topics``."""
     from topicsteer.model.settings import write_topics
 
@@ -337,7 +338,7 @@ def write_codebook(fitted: "TopicModel", path: Path, quiet: bool) -> None:
     if path.exists():
         raise BadParameter(f"{path} exists: choose another name.")
     write_topics(fitted, path)
-    notify(f"The topics are in {path}. Edit it, and pass it to fit or label with --topics {path}.", quiet)
+    notify(f"The topics are in {path}. Edit it, and pass it to fit or label with --topics {path}.")
 
 
 @reads_texts
@@ -357,11 +358,11 @@ def predict(
     """
     fitted, look = load(model), out is None and sys.stdout.isatty()
     as_text = out is None or out.suffix == ".csv"  # these round numbers
-    with working(quiet) as progress:
-        blocks = DocumentBlocks(source, reading.after(fitted.state_.reading), memory, quiet)
+    with working() as progress:
+        blocks = DocumentBlocks(source, reading.after(fitted.state_.reading), memory)
         names = (*fitted.state_.topics.names, NONE)
         if not fitted.state_.topics.n_known:
-            notify("The model has no known topics, so it predicts none: fit it with labels.", quiet)
+            notify("The model has no known topics, so it predicts none: fit it with labels.")
         tables = predicted(fitted, blocks, embeddings, as_text, progress)
         if look:
             seen, rows = beginnings(tables)
@@ -374,9 +375,9 @@ def predict(
             rows = write_growing(frames, out, [Column(name, "share") for name in names])
     if look:
         show(seen)
-        notify(f"{len(seen['id'])} of {rows:,} rows, without memberships. --out FILE writes everything.", quiet)
-    else:
-        notify(f"{rows:,} rows are in {escape(str(out))}.", quiet or out is None)
+        notify(f"{len(seen['id'])} of {rows:,} rows, without memberships. --out FILE writes everything.")
+    elif out is not None:
+        notify(f"{rows:,} rows are in {escape(str(out))}.")
 
 
 def predicted(
@@ -450,8 +451,9 @@ def report(
     check_suffix(out, (".html", ".htm", ".xlsx", ".md"))
     if out.suffix == ".md" and by:
         raise BadParameter("--by is for .html and .xlsx")
-    with working(quiet) as progress:
-        fitted = load_with_documents(model, source, reading, quiet=True)
+    with working() as progress:
+        with silence():
+            fitted = load_with_documents(model, source, reading)
         documents = fitted.documents_
         if (by or evaluate) and documents is None:
             raise ValueError("--by and --evaluate need the training documents: pass their file after the model.")
@@ -467,7 +469,7 @@ def report(
             fitted.report(
                 out, title=name, by=by or (), evaluation=found, shares=shares, map=not no_map, progress=progress
             )
-    notify(f"The report is in {escape(str(out))}.", quiet)
+    notify(f"The report is in {escape(str(out))}.")
 
 
 @reads_texts
@@ -483,11 +485,12 @@ def suggest(
     quiet: Quiet = False,
 ) -> None:
     """Suggest documents to label next: id, start of the text, likely topics, reason, and how they were chosen."""
-    with working(quiet):
-        fitted = load_with_documents(model, source, reading, quiet)
+    with working():
+        fitted = load_with_documents(model, source, reading)
         table = fitted.labels.suggest(n, topic=topic, how=how)
-    write(precise(table), out, quiet, readable=only("id", "topics", "why", "text"))
-    notify(nothing_suggested(topic, how), quiet or bool(len(table)))
+    write(precise(table), out, readable=only("id", "topics", "why", "text"))
+    if not len(table):
+        notify(nothing_suggested(topic, how))
     if not quiet:
         with working() as progress:
             advice = fitted.labels.advice(lambda i, n: progress("learning curve", i - 1, n, ""))
@@ -522,9 +525,9 @@ def audit(
     quiet: Quiet = False,
 ) -> None:
     """List labels, given or missing, most doubtful first: id, topic, label, probability, reason."""
-    fitted = load_with_documents(model, source, reading, quiet)
+    fitted = load_with_documents(model, source, reading)
     rows = LONGEST_LIST if n is None else None
-    write(fitted.labels.audit(n), out, quiet, readable=only("id", "why", "text"), rows=rows)
+    write(fitted.labels.audit(n), out, readable=only("id", "why", "text"), rows=rows)
 
 
 def explained(fitted: "TopicModel", text: str, of: Path | None, reading: "ReadOptions") -> "Explanation":
@@ -533,7 +536,8 @@ def explained(fitted: "TopicModel", text: str, of: Path | None, reading: "ReadOp
         if os.path.isfile(text):
             raise ValueError(f"{text} is a file: pass a text, - for standard input, or an id with --of {text}.")
         return fitted.explain(sys.stdin.read() if text == "-" else text)
-    documents = read(of, reading, fitted, quiet=True)
+    with silence():
+        documents = read(of, reading, fitted)
     ids = [str(key) for key in documents.ids]
     if text not in ids:
         raise ValueError(f"there is no document with the id {text}; the first ids are {', '.join(ids[:5])}")
@@ -568,29 +572,27 @@ def edit(
     if len(given) != 1 and set(given) != {"split", "adopt"}:  # one edit renumbers the topics that another would name
         raise ValueError(f"choose one of {', '.join(f'--{name}' for name in edits)}; run the command once per edit.")
     out = model if out is None else out
-    with writing(out), working(quiet):
+    with writing(out), working():
         fitted = load(model)
         had_texts = fitted.documents_ is not None
-        updatable = fitted.state_.reservoir is not None
         if source is not None:
-            fitted.attach(read(source, reading, fitted, quiet=quiet))
+            fitted.attach(read(source, reading, fitted))
         before = fitted.state_
         found = apply_edit(fitted, given)
         if fitted.state_ is not before:
-            fitted.save(out, texts=had_texts, updatable=updatable)
+            fitted.save(out, texts=had_texts)
     if isinstance(found, Split):
         write(pl.DataFrame(found.table()), None, readable=dict)
         command = f'topicsteer edit {model} --split "{split}" --adopt "1=NAME"'
-        notify(f"Nothing was changed. Next: {escape(command)}", quiet)
+        notify(f"Nothing was changed. Next: {escape(command)}")
     elif found is None:
-        show_topics(fitted.state_.topics.table(none=True), repr(fitted)[1:-1], belief=fitted.belief, quiet=quiet)
-        notify(f"Saved in {out}.", quiet)
+        if not quiet:
+            show_topics(fitted.state_.topics.table(none=True), repr(fitted)[1:-1], fitted.belief)
+        notify(f"Saved in {out}.")
     else:
         write(found, None, readable=dict)
-        notify(f"{fitted.belief} Saved in {out}.", quiet)
-        notify(
-            f"Next: check these documents, and pass them as labels: topicsteer update {out} --label-file FILE", quiet
-        )
+        notify(f"{fitted.belief} Saved in {out}.")
+        notify(f"Next: check these documents, and pass them as labels: topicsteer update {out} --label-file FILE")
 
 
 def apply_edit(fitted: "TopicModel", given: dict[str, str]) -> Any:
@@ -658,22 +660,22 @@ def coders(
     """Compare coders, such as a language model, with the labels and with each other: precision, recall, κ, α."""
     if not coder:
         raise ValueError("name a coder and the file with its answers: --coder gpt=predictions.csv")
-    with working(quiet):
-        fitted = load_with_documents(model, source, reading, quiet)
-        found = read_coders(fitted, coder, reading, quiet)
+    with working():
+        fitted = load_with_documents(model, source, reading)
+        found = read_coders(fitted, coder, reading)
         table, differ = fitted.findings.coders(found), fitted.findings.disagreements(found)
     if disagreements is not None:
-        write(differ, disagreements, quiet)
+        write(differ, disagreements)
     if out is None and sys.stdout.isatty():
         for title, own in comparisons(table.to_dict(as_series=False)):
             show(own, title)
     else:
-        write(table, out, quiet)
+        write(table, out)
     for name in found:
-        notify(escape(summary(name, table, differ, disagreements is None)), quiet)
+        notify(escape(summary(name, table, differ, disagreements is None)))
 
 
-def read_coders(fitted: "TopicModel", given: list[str], reading: "ReadOptions", quiet: bool) -> dict[str, "Coder"]:
+def read_coders(fitted: "TopicModel", given: list[str], reading: "ReadOptions") -> dict[str, "Coder"]:
     """Read the files of ``--coder NAME=FILE``, and print guesses and rows that were not used as they are."""
     from topicsteer.model.findings import coders_of
 
@@ -685,7 +687,7 @@ def read_coders(fitted: "TopicModel", given: list[str], reading: "ReadOptions", 
         if name in files:
             raise ValueError(f"two coders have the name {name!r}: choose another.")
         files[name] = path
-    found = coders_of(fitted, files, on_error=reading.on_error, report=lambda found: notify_report(found, quiet))
+    found = coders_of(fitted, files, on_error=reading.on_error, report=notify_report)
     return {coder.name: coder for coder in found}
 
 
@@ -731,21 +733,21 @@ def prevalence(
     if table != "shares" and not by:
         raise BadParameter(f"--table {table} compares groups: add --by with a column")
     fitted = load(model)
-    with work_folder(model, work) as use, working(quiet) as progress:
+    with work_folder(model, work) as use, working() as progress:
         if source is not None:
             reading = reading.after(fitted.state_.reading)
-            fitted.attach(read_corpus(source, reading, use, memory, fitted, progress=progress, quiet=quiet))
-        answers = read_coders(fitted, coder or [], reading, quiet)
+            fitted.attach(read_corpus(source, reading, use, memory, fitted, progress=progress))
+        answers = read_coders(fitted, coder or [], reading)
         found = fitted.findings.prevalence(
             by or None, coders=answers, weight=weight, cluster=cluster, progress=progress
         )
         shown = {"shares": found.table, "differences": found.differences, "trend": found.trend}[table]()
-    write(pl.DataFrame(shown, infer_schema_length=None), out, quiet, readable=shares, formats=COLUMNS)
+    write(pl.DataFrame(shown, infer_schema_length=None), out, readable=shares, formats=COLUMNS)
     for sentence in found.sentences:
         colour = "yellow" if sentence.startswith(WARNING) else "default"
-        notify(f"[{colour}]{escape(sentence)}[/{colour}]", quiet)
+        notify(f"[{colour}]{escape(sentence)}[/{colour}]")
     if precision is not None:
-        notify(escape(found.advice(precision / 100)), quiet)
+        notify(escape(found.advice(precision / 100)))
 
 
 # --- labelling ---
@@ -848,7 +850,8 @@ def to_label(source: Path | None, reading: "ReadOptions") -> "Documents":
     if reading.labels is None and reading.label_file is None and not source.is_dir() and all(documents.labels):
         # A column with a value in every row would leave nothing to label.
         notify("The label column has a value in every row, so it is used for groups. Use --labels to keep it.")
-        return read(source, replace(reading, labels=False), quiet=True)
+        with silence():
+            return read(source, replace(reading, labels=False))
     return documents
 
 
@@ -923,7 +926,8 @@ def run(words: list[str]) -> int:
             code = INTERRUPTED
         finally:
             sys.stdout.flush()  # a full disk is an error of this command
-        notify("interrupted", quiet=code != INTERRUPTED)
+        if code == INTERRUPTED:
+            notify("interrupted")
     return code if isinstance(code, int) else 0
 
 

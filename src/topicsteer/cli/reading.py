@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, BadParameter, Context, Option
 
-from topicsteer.cli.terminal import amount, call, escape, notify
+from topicsteer.cli.terminal import amount, call, escape, notify, silence
 from topicsteer.report.table_files import check_suffix
 from topicsteer.system.files import Busy, Scratch
 
@@ -92,14 +92,15 @@ Seed = Annotated[int, Option(help=HELP["shared"]["seed"])]
 Threads = Annotated[int | None, Option(min=1, help=HELP["shared"]["threads"], rich_help_panel=MACHINE_PANEL)]
 
 
-def hide_warnings(context: Context, value: bool) -> bool:
-    """With --quiet, warnings are not printed until the command ends."""
+def be_quiet(context: Context, value: bool) -> bool:
+    """With --quiet, no message and no warning is printed until the command ends."""
     if value:
+        context.with_resource(silence())
         context.with_resource(warnings.catch_warnings(action="ignore"))
     return value
 
 
-Quiet = Annotated[bool, Option("--quiet", "-q", callback=hide_warnings, help=HELP["shared"]["quiet"])]
+Quiet = Annotated[bool, Option("--quiet", "-q", callback=be_quiet, help=HELP["shared"]["quiet"])]
 AsJson = Annotated[bool, Option("--json", help=HELP["shared"]["as_json"])]
 AsCsv = Annotated[bool, Option("--csv", help=HELP["shared"]["as_csv"])]
 
@@ -199,7 +200,6 @@ def read_corpus(
     *,
     on_disk: bool = False,
     progress: Progress,
-    quiet: bool,
 ) -> Documents | Spool:
     """Read the corpus of a model into memory, or spool it if memory is too small or ``on_disk`` is set."""
     from topicsteer.corpora import read_documents
@@ -212,22 +212,22 @@ def read_corpus(
     fits = limit is None or need <= limit
     allowed = "allowed" if memory else "available"
     sizes = f"The fit may need {amount(need)} of memory; {amount(limit)} are {allowed}"
-    if fits and not on_disk:
-        notify(f"{sizes}: working in memory.", quiet or memory is None)
-    elif not fits:
-        notify(f"{sizes}: working in blocks on disk, in {use()}.", quiet)
+    if not fits:
+        notify(f"{sizes}: working in blocks on disk, in {use()}.")
+    elif memory is not None and not on_disk:
+        notify(f"{sizes}: working in memory.")
     if Path(source).is_dir() or (fits and not on_disk):
         documents = read_documents(source, reading)
-        notify_report(documents.report, quiet)
+        notify_report(documents.report)
         return documents
     terms = Settings.of(model.get_params(deep=False)).new_vectorizer()
     spooled = spool(source, use() / "corpus", reading, vectorizer=terms, memory=limit, progress=progress)
-    notify_report(spooled.documents.report, quiet)
+    notify_report(spooled.documents.report)
     return spooled
 
 
 @contextmanager
-def cluster(scheduler: str | None, quiet: bool) -> Iterator[Client | None]:
+def cluster(scheduler: str | None) -> Iterator[Client | None]:
     """Yield the client of a running Dask cluster; None without one."""
     if scheduler is None:
         yield None
@@ -237,7 +237,7 @@ def cluster(scheduler: str | None, quiet: bool) -> Iterator[Client | None]:
     except ImportError as error:
         raise ImportError("Dask is not installed: pip install 'dask[distributed]'") from error
     dask: Any = distributed
-    notify(f"[dim]connecting to {escape(scheduler)}[/dim]", quiet)
+    notify(f"[dim]connecting to {escape(scheduler)}[/dim]")
     try:
         client = dask.Client(scheduler)
     except (OSError, ValueError) as error:
@@ -262,8 +262,6 @@ class DocumentBlocks:
     reading : ReadOptions
     memory : str, optional
         Memory limit, such as "1GB".
-    quiet : bool
-        Whether to print no guesses and no skipped rows.
 
     Attributes
     ----------
@@ -271,54 +269,53 @@ class DocumentBlocks:
         Number of rows, good and bad.
     """
 
-    def __init__(self, source: Path, reading: ReadOptions, memory: str | None = None, quiet: bool = False) -> None:
+    def __init__(self, source: Path, reading: ReadOptions, memory: str | None = None) -> None:
         from topicsteer.corpora import EmptyTable, TableStream
         from topicsteer.corpora.tables import BLOCK_SIZE
         from topicsteer.system.memory import in_bytes
 
-        self._quiet = quiet
         limit = in_bytes(memory)
         size = BLOCK_SIZE if limit is None else min(max(limit // SHARE, SMALLEST), BLOCK_SIZE)
         self._blocks: TableStream | list[Documents]
         try:
             if source.is_dir():
-                self._blocks = [read(source, reading, quiet=quiet)]
+                self._blocks = [read(source, reading)]
                 self.rows = len(self._blocks[0])
             else:
                 self._blocks = TableStream(source, reading, keep_all=True, size=size)
                 self.rows = self._blocks.rows
         except EmptyTable as error:
-            self._blocks, self.rows = [no_rows(source, quiet, error)], 0
+            self._blocks, self.rows = [no_rows(source, error)], 0
 
     def __iter__(self) -> Iterator[Documents]:
         """Yield the blocks, and print guesses and skipped rows at the end."""
         yield from self._blocks
         if not isinstance(self._blocks, list):
-            notify_report(self._blocks.report, self._quiet)
+            notify_report(self._blocks.report)
 
 
-def no_rows(source: Path, quiet: bool, found: EmptyTable) -> Documents:
+def no_rows(source: Path, found: EmptyTable) -> Documents:
     """No documents, but the columns of their table, with a message: an empty table is no failure."""
     from topicsteer.corpora import Documents, ReadOptions
 
-    notify(f"{escape(str(source))} has no rows.", quiet)
+    notify(f"{escape(str(source))} has no rows.")
     columns: dict[str, list[object]] = {name: [] for name in found.columns}
     return Documents([], [], columns=columns, numbered=True, reading=ReadOptions(id=found.id))
 
 
-def read_any(source: Path | None, reading: ReadOptions, fitted: TopicModel, quiet: bool) -> Documents:
+def read_any(source: Path | None, reading: ReadOptions, fitted: TopicModel) -> Documents:
     """Read the documents of an update: none of a table without rows, and late labels alone without a table."""
     from topicsteer.corpora import EmptyTable
 
     if source is None:
-        return late_labels(fitted, reading, quiet)
+        return late_labels(fitted, reading)
     try:
-        return read(source, reading, quiet=quiet)
+        return read(source, reading)
     except EmptyTable as error:
-        return no_rows(source, quiet, error)
+        return no_rows(source, error)
 
 
-def late_labels(fitted: TopicModel, reading: ReadOptions, quiet: bool) -> Documents:
+def late_labels(fitted: TopicModel, reading: ReadOptions) -> Documents:
     """Late labels of known documents, as documents without texts."""
     from topicsteer.corpora import Documents, Labels, ReadReport, read_labels
     from topicsteer.corpora.label_files import match_labels
@@ -334,26 +331,25 @@ def late_labels(fitted: TopicModel, reading: ReadOptions, quiet: bool) -> Docume
     ids = list(fitted.state_.topics.ids)
     known = Documents(ids, [""] * len(ids), report=ReadReport(str(reading.label_file)))
     changed, report = match_labels(known, by_id, on_error=reading.on_error)
-    notify_report(report, quiet)
+    notify_report(report)
     has, lacks = zip(*changed.values(), strict=True)
     return Documents([ids[row] for row in changed], [""] * len(changed), list(has), forbidden=list(lacks))
 
 
-def read(
-    source: str | Path, reading: ReadOptions, model: TopicModel | None = None, *, quiet: bool = False
-) -> Documents:
+def read(source: str | Path, reading: ReadOptions, model: TopicModel | None = None) -> Documents:
     """Read a table or folder, with the columns of a model, and print the guesses and the skipped rows."""
     from topicsteer.corpora import read_documents
 
     reading = reading if model is None else reading.after(model.state_.reading)
     documents = read_documents(source, reading)
-    notify_report(documents.report, quiet)
+    notify_report(documents.report)
     return documents
 
 
-def notify_report(report: ReadReport, quiet: bool) -> None:
+def notify_report(report: ReadReport) -> None:
     """Print the guesses and the skipped rows of a report, if there are any."""
-    notify(f"[dim]{escape(str(report))}[/dim]", quiet or not str(report))
+    if str(report):
+        notify(f"[dim]{escape(str(report))}[/dim]")
 
 
 def load(path: Path) -> TopicModel:
@@ -363,10 +359,10 @@ def load(path: Path) -> TopicModel:
     return TopicModel.load(path, frames="polars")  # commands do not load pandas
 
 
-def load_with_documents(path: Path, source: Path | None, reading: ReadOptions, quiet: bool) -> TopicModel:
+def load_with_documents(path: Path, source: Path | None, reading: ReadOptions) -> TopicModel:
     """Load a saved model, with its training documents if their file is given."""
     fitted = load(path)
-    return fitted if source is None else fitted.attach(read(source, reading, fitted, quiet=quiet))
+    return fitted if source is None else fitted.attach(read(source, reading, fitted))
 
 
 def named_embeddings(name: str | None, fitted: TopicModel | None = None) -> NamedEmbeddings | None:

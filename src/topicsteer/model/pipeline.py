@@ -74,8 +74,6 @@ class Corpus:
         Ids and texts.
     origin : Origin, optional
         How the labelled documents were chosen, if their table has a column for it.
-    digests : array (n_documents,), optional
-        Hashes of the documents, if they are known.
     """
 
     rows: Rows
@@ -87,7 +85,6 @@ class Corpus:
     encode: Encoder | None = None
     documents: Documents = field(default_factory=lambda: Documents([], []))
     origin: Origin | None = None
-    digests: NDArray[np.uint64] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -382,10 +379,8 @@ def prepare(
     supervision = supervise(labels, len(documents), topics=topics, complete=settings.complete, lineage=lineage)
     supervision = forbid(supervision, documents.forbidden, lineage)
     codebook = settings.codebook(supervision.topics, None if after is None else after.state.codebook)
-    numbers = None
     if after is not None:
-        numbers = digests(documents)
-        if fingerprint(numbers) != after.state.fingerprint:
+        if not after.state.accepts(documents):
             raise ValueError("after was fitted to other documents: pass a model of the same texts and ids.")
         vectorizer = after.vectorizer
         rows = as_rows(vectorizer.transform(documents.texts)) if rows is None else rows
@@ -404,7 +399,6 @@ def prepare(
         np.ones(len(documents)),
         documents=documents,
         origin=Origin.of(documents.columns, len(documents)),
-        digests=numbers,
     )
 
 
@@ -589,7 +583,7 @@ def fit(
     found = run(at_work, settings, start, folder=folder, progress=progress)
     reservoir, history = retain(corpus, found, settings.random_state)
     documents = corpus.documents
-    numbers = digests(documents) if corpus.digests is None else corpus.digests
+    numbers = digests(documents)
     return FittedState(
         parameters=arguments,
         free_names=_free_names(found, corpus),
