@@ -90,13 +90,10 @@ def test_ways_to_choose_documents():
         == model.state_.known_memberships[model.state_.known_memberships[:, 1] >= model.state_.thresholds[1], 1].min()
     )
     assert model.labels.suggest(5, how="random")["why"].to_list() == ["random"] * 5
-    grouped = model.labels.suggest(3, how="groups")
-    assert all("have no topic" in why for why in grouped["why"])
-    assert all(row % 11 >= 8 for row in grouped["id"])  # the chess documents
-    with pytest.raises(ValueError, match="how is 'best': expected one of 'useful', 'groups'"):
+    with pytest.raises(ValueError, match="how is 'best': expected one of 'useful', 'random'"):
         model.labels.suggest(how="best")
     with pytest.raises(ValueError, match="choose either"):
-        model.labels.suggest(topic="tea", how="groups")
+        model.labels.suggest(topic="tea", how="random")
     free = model.labels.suggest(4, topic="free 1")
     assert set(free["topics"]) == {model.state_.topics.names[2]}
     assert all(row % 11 >= 8 for row in free["id"])

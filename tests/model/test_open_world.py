@@ -136,6 +136,7 @@ def test_a_free_topic_is_adopted_without_labels(model):
     assert np.mean([topics == ["robotics"] for topics in found]) > 0.9
     assert model.belief.endswith("of the documents have none of your 5 topics; 3 free topics describe them.")
     assert model.state_.topics.none_share == pytest.approx(3 / 8, abs=0.05)
+    assert sum(map(len, model.edit.split("robotics", 2).groups)) > 30
     for wrong in ("robotics", "t0"):
         with pytest.raises(ValueError, match="it is a known topic"):
             model.edit.adopt(wrong, "x")

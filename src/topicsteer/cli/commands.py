@@ -490,7 +490,10 @@ def suggest(
         table = fitted.labels.suggest(n, topic=topic, how=how)
     write(precise(table), out, readable=only("id", "topics", "why", "text"))
     if not len(table):
-        notify(nothing_suggested(topic, how))
+        why = "There is no unlabelled document to choose from."
+        if topic is not None:
+            why = f"No unlabelled document is given the topic {escape(topic)}."
+        notify(why)
     if not quiet:
         with working() as progress:
             advice = fitted.labels.advice(lambda i, n: progress("learning curve", i - 1, n, ""))
@@ -503,15 +506,6 @@ def precise(table: "pl.DataFrame") -> "pl.DataFrame":
 
     digits = [None if value is None else f"{value:.6g}" for value in table["probability"].to_list()]
     return table.with_columns(pl.Series("probability", digits, dtype=pl.String))
-
-
-def nothing_suggested(topic: str | None, how: str) -> str:
-    """The reason why no document is suggested."""
-    if topic is not None:
-        return f"No unlabelled document is given the topic {escape(topic)}."
-    if how == "groups":
-        return "No unlabelled document surely has a free topic: choose another way with --how."
-    return "There is no unlabelled document to choose from."
 
 
 @reads_texts

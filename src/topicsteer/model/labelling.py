@@ -20,7 +20,6 @@ from topicsteer.analysis.suggestions import (
     by_doubt,
     least_sure,
     suggest,
-    suggest_unknown,
 )
 from topicsteer.guidance.apply import topic_probabilities
 from topicsteer.guidance.memberships import FREE_THRESHOLD
@@ -72,8 +71,8 @@ class LabelHelp:
             Number of documents; near duplicates are skipped.
         topic : str, optional
             A topic: the least sure documents among those given it. "free 3" is the third free topic.
-        how : {"useful", "groups", "random", "prevalence"}, default="useful"
-            "useful": labels from which the model learns most. "groups": large groups without a topic. "random".
+        how : {"useful", "random", "prevalence"}, default="useful"
+            "useful": labels from which the model learns most. "random".
             "prevalence": for shares of topics; at random first, then by doubt with known probability.
 
         Returns
@@ -112,8 +111,6 @@ class LabelHelp:
             return least_sure(state.judged.values, FREE_THRESHOLD, k, state.names[k], rows)[:n]
         if k is not None:
             return least_sure(belongs, float(state.thresholds[k]), k, state.names[k], rows)[:n]
-        if how == "groups":
-            return self._in_groups(rows)[:n]
         if how == "random":
             return at_random(rows, n, seed)
         if how == "prevalence":
@@ -140,17 +137,6 @@ class LabelHelp:
         name = {"prevalence": "doubt", "random": "random"}.get(how, "suggested")
         last = self._model.state_.label_origin.rounds
         return f"{name} {last + 1}" if last else name
-
-    def _in_groups(self, rows: NDArray[np.intp]) -> list[Suggestion]:
-        """Documents of the largest free topics, in turn."""
-        known, free = len(self._model.codebook), len(self._model.state_.free_names)
-        if not free:
-            raise ValueError('how="groups" needs free topics.')
-        P = self._model.state_.judged.free
-        others = np.ones(len(P), dtype=np.bool_)
-        others[rows] = False
-        sizes = self._model.state_.judged.has()[:, known : known + free].sum(axis=0).tolist()
-        return suggest_unknown(P, self._model.state_.free_names, sizes, others)
 
     def surest(self, topic: Hashable, n: int = 10) -> Frame:
         """Table of the unlabelled documents that most surely have a topic: id, membership, start of the text."""
