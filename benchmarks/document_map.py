@@ -22,7 +22,7 @@ import numpy as np
 
 from topicsteer import TopicModel
 from topicsteer.analysis import map_layout as maps
-from topicsteer.model.reports import document_map
+from topicsteer.model.findings import document_map
 
 # Neighbours of a document that are compared.
 NEAR = 15

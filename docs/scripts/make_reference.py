@@ -15,7 +15,7 @@ import typer
 from topicsteer import TopicModel
 from topicsteer.app.workbench.project import ProjectSettings
 from topicsteer.cli import app
-from topicsteer.cli.fit_commands import fit
+from topicsteer.cli.commands import fit
 from topicsteer.model.settings import DEFAULT_FREE
 
 FOLDER = Path(__file__).parents[1] / "reference"

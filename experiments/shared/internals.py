@@ -158,13 +158,14 @@ class ShareTask:
 
     def learn(self, supervision: Supervision) -> Any:
         """The guide of all labels, as in a fit."""
-        return pipeline.learn(self._corpus(supervision), self.settings, pipeline.Reuse(self.directions))
+        return pipeline.learn(self._corpus(supervision), self.settings, pipeline.Cold(self.directions))
 
     def cross_fit(self, supervision: Supervision, sample: sampling.Sample, guide: Any) -> estimates.Predictions:
         """Predictions without the labels of a fold, with the world and the settings of the guide of all labels."""
         settings = replace(self.settings, world="open" if guide.believes_open else "closed")
-        reuse = pipeline.Reuse(self.directions, choice=guide.choice)
-        found = cross_fit.cross_fit(self._corpus(supervision), settings, sample, reuse, folder=Path())
+        reuse = pipeline.Cold(self.directions, choice=guide.choice)
+        hidden = cross_fit.Hidden(self._corpus(supervision), settings, reuse)
+        found = cross_fit.cross_fit(hidden, sample, folder=Path())
         if found is None:
             raise ValueError("there are too few labels for a guide")
         return found

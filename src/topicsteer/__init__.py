@@ -23,7 +23,7 @@ PUBLIC = {
     "topicsteer.model.labelling": "LabelHelp",
     "topicsteer.model.findings": "Findings",
     "topicsteer.model.spool": "Spool spool",
-    "topicsteer.model.topics_file": "read_topics write_topics",
+    "topicsteer.model.settings": "read_topics write_topics",
     "topicsteer.analysis.topics": "Topics",
     "topicsteer.analysis.agreement": "Estimate agreement cohen_kappa krippendorff_alpha",
     "topicsteer.analysis.explain": "Explanation",

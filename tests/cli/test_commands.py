@@ -532,7 +532,7 @@ def test_encoding_and_delimiter_reach_every_reader(run, tmp_path):
 
 
 def test_the_label_file_of_a_new_project(tmp_path):
-    from topicsteer.cli.label_command import to_label
+    from topicsteer.cli.commands import to_label
     from topicsteer.corpora import ReadOptions
 
     table, marks = tmp_path / "drinks.csv", tmp_path / "labels.csv"

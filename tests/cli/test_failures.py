@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from topicsteer import TopicModel
-from topicsteer.cli import commands, model_commands
+from topicsteer.cli import commands
 from topicsteer.corpora import read_table
 from topicsteer.system.failures import Kind, failure
 from topicsteer.system.memory import in_bytes
@@ -133,7 +133,7 @@ def test_exceptions_become_sentences_and_exit_codes(run, monkeypatch, error, cod
     def fail(path):
         raise error
 
-    monkeypatch.setattr(model_commands, "load", fail)
+    monkeypatch.setattr(commands, "load", fail)
     got, out, err = run("topics", "model")
     assert (got, out) == (code, "")
     assert message in err
@@ -244,7 +244,7 @@ def test_a_project_with_impossible_content_is_refused(tmp_path, damage, message)
 def test_the_browser_is_opened_through_a_private_file(tmp_path, monkeypatch):
     import webbrowser
 
-    from topicsteer.cli.label_command import open_privately
+    from topicsteer.cli.commands import open_privately
 
     opened = []
     monkeypatch.setattr(webbrowser, "open", opened.append)

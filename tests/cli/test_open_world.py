@@ -170,22 +170,20 @@ def test_merge_free_topics(run, model, separator):
     assert len(TopicModel.load(model).state_.free_names) == 2
 
 
-def test_cut_and_split_need_the_documents(run, model, table):
+def test_a_split_needs_the_documents_and_a_known_topic(run, model, table):
     assert subjects(model) == UNKNOWN
-    for name, value in (("--cut", 1), ("--split", "free 1")):
-        code, _, err = run("edit", model, name, value)
-        assert code == 1
-        assert f"{name} needs the training documents: pass their file" in err.replace("\n", " ")
-    assert run("edit", model, table, "--cut", 1, "-q")[0] == 0
-    assert len(TopicModel.load(model).state_.free_names) == 1
-    assert run("edit", model, table, "--split", "free 1=2", "-q")[0] == 0
-    assert len(TopicModel.load(model).state_.free_names) == 2
+    code, _, err = run("edit", model, "--split", "free 1")
+    assert code == 1
+    assert "--split needs the training documents: pass their file" in err.replace("\n", " ")
+    code, _, err = run("edit", model, table, "--split", "free 1=2", "-q")
+    assert code == 1
+    assert "is a free topic: adopt it first" in err.replace("\n", " ")
 
 
 def test_an_edit_keeps_texts_and_stores_no_more_than_before(run, table, tmp_path):
     model = TopicModel(3).fit(table, "label")
     model.save(tmp_path / "final", texts=True, updatable=False)
-    assert run("edit", tmp_path / "final", "--cut", 2, "-q")[0] == 0
+    assert run("edit", tmp_path / "final", "--rename", "free 1=boats", "-q")[0] == 0
     found = TopicModel.load(tmp_path / "final")
     assert found.documents_ is not None
     assert found.state_.reservoir is None
@@ -194,8 +192,8 @@ def test_an_edit_keeps_texts_and_stores_no_more_than_before(run, table, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "choose one of --adopt, --rename, --merge, --move, --cut, --split"),
-        (("--cut", 2, "--move", "free 1=a"), "choose one of"),
+        ((), "choose one of --adopt, --rename, --merge, --move, --split"),
+        (("--rename", "free 1=b", "--move", "free 1=a"), "choose one of"),
         (("--adopt", "free 1"), 'not of the form "topic=name"'),
         (("--adopt", "tea=other"), "it is a known topic"),
         (("--adopt", "free 9=other"), "there is no topic"),

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from topicsteer import TopicModel
-from topicsteer.cli import model_commands
+from topicsteer.cli import commands
 
 WORDS = {"tea": "green leaves cup kettle brew", "coffee": "roast beans espresso filter mill"}
 
@@ -105,7 +105,7 @@ def test_a_wrong_destination_is_refused_before_the_work(run, survey, fitted, tmp
     def never(*_, **__):
         raise AssertionError("the work began")
 
-    monkeypatch.setattr(model_commands, "load", never)
+    monkeypatch.setattr(commands, "load", never)
     for target in ("p.sqlite", "nowhere/p.csv"):
         code, _, err = run("predict", fitted, survey, "--out", tmp_path / target)
         assert code == 1

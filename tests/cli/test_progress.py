@@ -39,7 +39,7 @@ def test_each_long_step_of_a_fit_is_reported(exact):
 
 
 def test_a_log_gets_signs_of_life(capsys):
-    with terminal.working(silence=0.05) as progress:
+    with terminal.working(pause=0.05) as progress:
         progress("guide", 0, None, "latent semantics")
         time.sleep(0.15)
         progress("fit", 3, 20, "objective 1")
@@ -48,10 +48,10 @@ def test_a_log_gets_signs_of_life(capsys):
     assert lines[0] == "working for 0 s: guide, latent semantics"
     assert lines[-1] == "working for 0 s: fit 3 of 20, objective 1"
     assert len(lines) < 6  # at growing intervals
-    with terminal.working(quiet=True, silence=0.05) as progress:
+    with terminal.silence(), terminal.working(pause=0.05) as progress:
         progress("fit", 3, 20, "")
         time.sleep(0.1)
-    with terminal.working(silence=0.05):
+    with terminal.working(pause=0.05):
         pass  # a short command is silent
     assert capsys.readouterr().err == ""
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from topicsteer import TopicModel
-from topicsteer.model.topics_file import read_topics
+from topicsteer.model.settings import read_topics
 
 TEXTS = [
     "green tea leaves in a pot",

@@ -46,7 +46,6 @@ OPTIONS = {
         "--threads",
         "--folds",
         "-n",
-        "--cut",
         "--memory",
         "--port",
         "--precision",

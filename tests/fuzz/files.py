@@ -21,7 +21,7 @@ from topicsteer.corpora.label_files import read_predictions
 from topicsteer.labels.codebook import Codebook, Topic
 from topicsteer.labels.codebook_files import write_codebook
 from topicsteer.model.predictor import VectorFile
-from topicsteer.model.topics_file import read_topics
+from topicsteer.model.settings import read_topics
 
 DOCUMENTS = Documents(["a", "b", "c"], ["tea leaves", "coffee beans", "rain"])
 # Pieces that a mutation puts into XML, JSON, CSV or a name.

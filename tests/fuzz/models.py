@@ -136,7 +136,7 @@ def use(model, folder):
     if not model.state_.outside:
         yield lambda: model.update(texts, ["tea", None, "new", None, None], **needs)
     else:
-        yield lambda: model.edit.cut(1)
+        yield lambda: model.edit.adopt("free 1", "adopted")
     yield lambda: model.save(folder / "again", texts=True)
 
 

@@ -8,7 +8,7 @@ import random
 from tests.fuzz._rounds import main
 from topicsteer.corpora import ReadError
 from topicsteer.labels.codebook import Codebook, topic_columns
-from topicsteer.model.topics_file import read_topics
+from topicsteer.model.settings import read_topics
 
 # Cells: names that repeat, so that parents meet them, and odd ones.
 NAMES = [

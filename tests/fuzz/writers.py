@@ -20,7 +20,7 @@ from pathlib import Path
 
 from topicsteer import TopicModel
 from topicsteer.corpora import Documents
-from topicsteer.model.model_files import writing
+from topicsteer.model.state import writing
 from topicsteer.system.arrays import StorageError
 
 WORDS = ("tea", "leaf", "green", "cup", "milk", "bean", "roast", "coffee", "brew", "sugar", "cream", "pot", "mug")

@@ -8,7 +8,7 @@ import pytest
 from topicsteer.corpora import ReadError
 from topicsteer.labels.codebook import Codebook, Topic
 from topicsteer.labels.codebook_files import DEEPEST, LARGEST, MOST_CODES, NAMESPACE, parse_codebook, write_codebook
-from topicsteer.model.topics_file import read_topics
+from topicsteer.model.settings import read_topics
 
 # The headers that Taguette and NVivo write; NVivo has another spelling of the namespace and codes inside codes.
 TAGUETTE = """<?xml version="1.0" encoding="utf-8"?>

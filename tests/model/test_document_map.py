@@ -10,7 +10,7 @@ from sklearn.manifold import trustworthiness
 from topicsteer import TopicModel
 from topicsteer.analysis import map_layout as maps
 from topicsteer.corpora import Documents
-from topicsteer.model.reports import document_map
+from topicsteer.model.findings import document_map
 from topicsteer.system.values import NONE
 
 needs_umap = pytest.mark.skipif(not maps.can_lay_out(), reason="no umap-learn")

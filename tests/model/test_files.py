@@ -12,7 +12,7 @@ import pytest
 
 from topicsteer import TopicModel
 from topicsteer.corpora import Documents
-from topicsteer.model import model_files
+from topicsteer.model import state as states
 from topicsteer.system.arrays import LOCK, StorageError
 
 ROOT = Path(__file__).parents[2]
@@ -58,7 +58,7 @@ def test_a_reader_gets_one_whole_version_while_another_writes(folder, monkeypatc
 
 def test_a_reader_takes_the_lock_if_the_model_never_rests(folder, monkeypatch):
     versions = iter(range(100))
-    monkeypatch.setattr(model_files, "version", lambda path: (next(versions),))
+    monkeypatch.setattr(states, "version", lambda path: (next(versions),))
     assert len(TopicModel.load(folder).state_.topics.ids) == 12
 
 
@@ -66,7 +66,7 @@ def test_damage_is_still_an_error_and_a_missing_folder_stays_missing(folder, tmp
     next(folder.glob("components-*")).unlink()
     with pytest.raises(StorageError, match="there is no file"):
         TopicModel.load(folder)
-    with pytest.raises(StorageError, match="there is no folder"), model_files.writing(tmp_path / "typo"):
+    with pytest.raises(StorageError, match="there is no folder"), states.writing(tmp_path / "typo"):
         TopicModel.load(tmp_path / "typo")
     assert not (tmp_path / "typo").exists()
 

@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 from topicsteer import TopicModel
 from topicsteer.cli.commands import app
 from topicsteer.corpora import load_docstrings, read_table
-from topicsteer.model.model_files import read
 from topicsteer.model.spool import memory_needed, spool, too_large
+from topicsteer.model.state import read_state
 from topicsteer.system.memory import in_bytes
 from topicsteer.text import TextVectorizer
 
@@ -97,7 +97,7 @@ def test_it_is_saved_and_loaded_like_any_other(on_disk, tmp_path):
     on_disk.save(tmp_path / "model", texts=True)
     for mapped in (1 << 28, 1000):
         again = TopicModel.load(tmp_path / "model")
-        again.state_, _ = read(tmp_path / "model", mapped=mapped)
+        again.state_, _ = read_state(tmp_path / "model", mapped=mapped)
         assert isinstance(again.state_.known_memberships, np.memmap) == (mapped == 1000)
         np.testing.assert_array_equal(again.state_.known_memberships, on_disk.state_.known_memberships)
         np.testing.assert_array_equal(again.state_.topics.W, on_disk.state_.topics.W)

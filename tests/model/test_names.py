@@ -40,13 +40,10 @@ def test_a_topic_without_a_word_of_the_corpus_is_reported_and_stays_empty():
     assert not model.state_.known_memberships[:, 0].any()
     assert not model.estimator_.components_[0].any()
     assert not np.asarray(model.state_.topics.proportions)[:, 0].any()
-    assert model.labels.unsupported == ["chocolate"]
     with pytest.warns(UserWarning, match="Nothing ties these topics"):
         alone = TopicModel(2, topics=["chocolate"]).fit(TEXTS)
     assert alone.guide_ is None
     assert not alone.estimator_.components_[0].any()
-    assert alone.labels.unsupported == ["chocolate"]
-    assert TopicModel(1, topics=["coffee", "tea"]).fit(TEXTS).labels.unsupported == []
 
 
 def test_a_name_for_some_of_the_topics_in_an_open_world():
@@ -79,7 +76,6 @@ def test_questions_to_a_model_without_labels(tmp_path):
     model.save(tmp_path / "model")
     loaded = TopicModel.load(tmp_path / "model")
     assert loaded.predict(["roast coffee"]) == model.predict(["roast coffee"]) == [["coffee"]]
-    assert loaded.labels.unsupported == []
 
 
 def test_ways_to_choose_documents():
@@ -94,13 +90,10 @@ def test_ways_to_choose_documents():
         == model.state_.known_memberships[model.state_.known_memberships[:, 1] >= model.state_.thresholds[1], 1].min()
     )
     assert model.labels.suggest(5, how="random")["why"].to_list() == ["random"] * 5
-    grouped = model.labels.suggest(3, how="groups")
-    assert all("have no topic" in why for why in grouped["why"])
-    assert all(row % 11 >= 8 for row in grouped["id"])  # the chess documents
-    with pytest.raises(ValueError, match="how is 'best': expected one of 'useful', 'groups'"):
+    with pytest.raises(ValueError, match="how is 'best': expected one of 'useful', 'random'"):
         model.labels.suggest(how="best")
     with pytest.raises(ValueError, match="choose either"):
-        model.labels.suggest(topic="tea", how="groups")
+        model.labels.suggest(topic="tea", how="random")
     free = model.labels.suggest(4, topic="free 1")
     assert set(free["topics"]) == {model.state_.topics.names[2]}
     assert all(row % 11 >= 8 for row in free["id"])
@@ -116,7 +109,6 @@ def test_an_encoder_reads_names_too_at_fits_and_updates():
         return [[any(word in text for word in drinks), "king" in text or "bishop" in text, 0.1] for text in texts]
 
     model = TopicModel(0, topics=["beverage", "king"], world="closed").fit(TEXTS, embeddings=encode)
-    assert model.labels.unsupported == []  # no document has the word "beverage"
     assert model.predict(["espresso"], embeddings=encode) == [["beverage"]]
     model.update(labels={8: ["king"]})
     assert model.state_.known_memberships[0].argmax() == 0

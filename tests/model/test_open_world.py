@@ -8,7 +8,7 @@ from problems import planted_texts
 from scipy.optimize import linear_sum_assignment
 
 from topicsteer import TopicModel
-from topicsteer.cli.fit_commands import UNNAMED
+from topicsteer.cli.commands import UNNAMED
 from topicsteer.corpora import load_docstrings
 from topicsteer.text import TextVectorizer
 
@@ -103,21 +103,10 @@ def test_known_memberships_do_not_depend_on_the_number_of_free_topics(fitted):
     np.testing.assert_array_equal(other.state_.known_memberships, fitted.state_.known_memberships)
 
 
-def test_free_topics_are_cut_split_and_merged_without_learning_again(model):
+def test_free_topics_are_merged_without_learning_again(model):
     before = model.memberships()
-    model.edit.cut(2)
-    assert len(model.state_.topics) == KNOWN + 2
-    assert model.memberships().select(NAMES).equals(before.select(NAMES))
-    merged = next(k for k, groups in enumerate(model.state_.free_groups) if len(groups) > 1)
-    name = model.state_.topics.names[KNOWN + merged]
-    whole = model.memberships()[name].to_numpy()
-    groups = set(model.state_.free_groups[merged])
-    model.edit.split(name)
-    assert len(model.state_.topics) == KNOWN + 3
-    parts = [k for k, own in enumerate(model.state_.free_groups) if set(own) <= groups]
-    names = [model.state_.topics.names[KNOWN + k] for k in parts]
-    both = model.memberships().select(names).to_numpy()
-    np.testing.assert_allclose(both.max(axis=1), whole, atol=1e-6)
+    names = list(model.state_.topics.names[KNOWN : KNOWN + 2])
+    whole = before.select(names).to_numpy().max(axis=1)
     model.edit.merge(names, "together")
     np.testing.assert_allclose(model.memberships()["together"], whole, atol=1e-6)
     model.edit.merge(["t0", "together"])
@@ -126,10 +115,8 @@ def test_free_topics_are_cut_split_and_merged_without_learning_again(model):
     known = model.memberships().select(NAMES).to_numpy()
     np.testing.assert_allclose(model.memberships()["(none)"], np.prod(1 - known, axis=1), atol=1e-6)
     np.testing.assert_allclose(model.memberships(TEXTS[30:33])["t0"], expected[30:33], atol=1e-5)
-    model.edit.cut(9)
-    alone = next(k for k, own in enumerate(model.state_.free_groups) if len(own) == 1)
-    with pytest.raises(ValueError, match="has no parts"):
-        model.edit.split(KNOWN + alone)
+    with pytest.raises(ValueError, match="is a free topic: adopt it first"):
+        model.edit.split("free 1")
 
 
 def test_a_free_topic_is_adopted_without_labels(model):
@@ -149,6 +136,7 @@ def test_a_free_topic_is_adopted_without_labels(model):
     assert np.mean([topics == ["robotics"] for topics in found]) > 0.9
     assert model.belief.endswith("of the documents have none of your 5 topics; 3 free topics describe them.")
     assert model.state_.topics.none_share == pytest.approx(3 / 8, abs=0.05)
+    assert sum(map(len, model.edit.split("robotics", 2).groups)) > 30
     for wrong in ("robotics", "t0"):
         with pytest.raises(ValueError, match="it is a known topic"):
             model.edit.adopt(wrong, "x")
@@ -157,12 +145,9 @@ def test_a_free_topic_is_adopted_without_labels(model):
     closed = TopicModel(2, world="closed").fit(TEXTS, labels())
     with pytest.raises(ValueError, match="label some of its documents instead"):
         closed.edit.adopt("free 1", "x")
-    with pytest.raises(ValueError, match="no groups of documents"):
-        closed.edit.cut(3)
 
 
 def test_an_edited_model_is_saved_loaded_and_updated(model, tmp_path):
-    model.edit.cut(3)
     model.edit.adopt("free 1", "adopted")
     model.edit.merge(["t1", model.state_.topics.names[KNOWN + 1]])
     model.save(tmp_path / "edited", texts=True)
@@ -271,25 +256,6 @@ def test_labels_with_yes_only_are_nearly_as_good_as_complete_ones(per_topic):
         model = TopicModel(0, world="closed", **options).fit(TEXTS, given)
         hits = [(m.state_.known_memberships.argmax(axis=1) == TOPIC).mean() for m in (model, whole)]
         assert hits[0] >= 0.93 * hits[1]
-
-
-def test_another_cut_leaves_adopted_and_merged_topics_as_they_are(model):
-    model.edit.adopt("free 1", "adopted")
-    taken = set(model.state_.groups[KNOWN])
-    before = np.array(model.state_.known_memberships)
-    model.edit.cut(2)
-    first = KNOWN  # groups are numbered after the known topics of the fit
-    assert not taken & {first + k for group in model.state_.free_groups for k in group}
-    unlabelled = ~model.state_.supervision.labelled  # labels leave the adopted topic open
-    np.testing.assert_allclose(model.state_.known_memberships[unlabelled], before[unlabelled], atol=1e-6)
-    known = np.asarray(model.state_.memberships)[:, : KNOWN + 1]
-    np.testing.assert_allclose(model.state_.memberships[:, -1], np.prod(1 - known, axis=1), atol=1e-6)
-    assert model.state_.topics.none_share == pytest.approx(3 / 8, abs=0.05)
-    model.edit.merge(["t0", "t1"])
-    model.edit.cut(3)
-    known = np.asarray(model.state_.memberships)[:, :KNOWN]  # one topic adopted, two merged
-    np.testing.assert_allclose(model.state_.memberships[:, -1], np.prod(1 - known, axis=1), atol=1e-6)
-    assert model.state_.topics.none_share == pytest.approx(3 / 8, abs=0.05)
 
 
 @pytest.mark.parametrize("few", [3, 5])

@@ -5,7 +5,7 @@ import pytest
 
 from topicsteer import TopicModel
 from topicsteer.corpora import read_documents
-from topicsteer.model.given_documents import documents_of
+from topicsteer.model.spool import documents_of
 
 
 def test_a_list_of_texts_equals_a_table_of_them():

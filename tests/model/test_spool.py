@@ -18,7 +18,7 @@ from topicsteer.backends.block_folder import BlockError
 from topicsteer.corpora import ReadError, ReadOptions, read_table
 from topicsteer.corpora.documents import DiskSequence, DiskSequenceWriter
 from topicsteer.labels.forms import forbid, supervise
-from topicsteer.model.spool import Spool, open_corpus, spool
+from topicsteer.model.spool import spool
 from topicsteer.text import TextVectorizer
 
 WORDS = ["ship", "grain", "bank", "rate", "the", "and", "of", "snö", "price", "wheat", "loan", "fell"]
@@ -274,20 +274,3 @@ print(second - first, peak() - second)
     done = subprocess.run([sys.executable, "-c", code, few, many, tmp_path], capture_output=True, text=True, check=True)
     spooled, whole = map(int, done.stdout.split())
     assert spooled < whole / 4
-
-
-def test_a_corpus_is_opened_in_memory_or_on_disk(tmp_path, source):
-    used = []
-
-    def folder():
-        used.append(tmp_path)
-        return tmp_path
-
-    own = {"folder": folder, "vectorizer": TextVectorizer()}
-    whole = open_corpus(source, ReadOptions(labels=False), None, **own)
-    assert whole == read_table(source, labels=False)
-    assert not used
-    for memory, forced in ((1, False), (None, True)):
-        found = open_corpus(source, ReadOptions(labels=False), memory, on_disk=forced, **own)
-        assert isinstance(found, Spool)
-        assert list(found.documents.texts) == whole.texts

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from topicsteer import TSNMF, TopicModel
 from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook, Topic
-from topicsteer.model import model_files
+from topicsteer.model import state as states
 from topicsteer.model.state import PARTS, PLAIN, SCHEMA, FittedState, StateError
 from topicsteer.system import arrays as storage
 from topicsteer.system.arrays import StorageError
@@ -271,8 +271,8 @@ def test_an_ordinary_fit_does_not_load_the_code_of_updates():
 
 
 def test_a_state_is_written_and_read_the_same(model, tmp_path):
-    model_files.write(tmp_path / "model", model.state_)
-    again, _ = model_files.read(tmp_path / "model")
+    states.write_state(tmp_path / "model", model.state_)
+    again, _ = states.read_state(tmp_path / "model")
     for name, array in model.state_.arrays().items():
         found = again.arrays()[name]
         assert (found.dtype, found.shape) == (array.dtype, array.shape), name

@@ -16,7 +16,7 @@ from topicsteer.analysis.groups import Groups
 from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import PERMITTED
-from topicsteer.model.reports import breakdowns
+from topicsteer.model.findings import breakdowns
 from topicsteer.model.state import SCHEMA, StateError
 from topicsteer.model.state import check as check_arrays
 from topicsteer.system import arrays

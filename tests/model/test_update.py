@@ -12,7 +12,6 @@ from topicsteer import TopicModel
 from topicsteer.corpora import Documents, ReadError
 from topicsteer.model import pipeline, update
 from topicsteer.model.pipeline import Reservoir, surplus
-from topicsteer.model.predictor import HISTORY, kept_documents, reservoir_of
 from topicsteer.model.state import digests, fingerprint
 from topicsteer.nmf.statistics import History
 from topicsteer.system.arrays import StorageError
@@ -183,7 +182,7 @@ def test_of_documents_that_are_gone_sums_stay(monkeypatch, guided, free):
     for documents, _ in parts[1:]:
         model.update(documents)
         labelled = model.state_.supervision.labelled
-        reservoir = reservoir_of(model.state_)
+        reservoir = Reservoir.of(model.state_)
         assert (~labelled[reservoir.rows]).sum() == 30
         assert np.isin(np.flatnonzero(labelled), reservoir.rows).all()
     assert model.estimator_.history_.totals[1] == 400 - len(reservoir.rows)
@@ -199,8 +198,8 @@ def test_of_documents_that_are_gone_sums_stay(monkeypatch, guided, free):
     documents = joined(*(documents for documents, _ in parts))
     late = Documents([documents.ids[row]], [documents.texts[row]], [["tea"]])
     model.update(late)
-    assert row in reservoir_of(model.state_).rows
-    assert model.estimator_.history_.totals[1] == pytest.approx(400 - len(reservoir_of(model.state_).rows))
+    assert row in Reservoir.of(model.state_).rows
+    assert model.estimator_.history_.totals[1] == pytest.approx(400 - len(Reservoir.of(model.state_).rows))
     row = int(gone[1])
     with pytest.warns(UserWarning, match="no longer kept"):
         model.update(labels={documents.ids[row]: "tea"})
@@ -218,7 +217,7 @@ def test_the_vocabulary_grows(model):
     assert list(model.vectorizer_.vocabulary_)[len(terms) :] == ["sencha"]
     assert model.estimator_.components_[model.state_.topics.index("tea"), len(terms)] > 0
     lengths = np.sqrt(
-        np.asarray(reservoir_of(model.state_).X.multiply(reservoir_of(model.state_).X).sum(axis=1)).ravel()
+        np.asarray(Reservoir.of(model.state_).X.multiply(Reservoir.of(model.state_).X).sum(axis=1)).ravel()
     )
     assert lengths == pytest.approx(1, abs=1e-5)
     assert model.predict(["sencha"]) == [["tea"]]
@@ -229,21 +228,21 @@ def test_new_terms_are_found_in_old_texts_if_these_are_there():
     for keep in (True, False):
         model = TopicModel(free_topics=1).fit(old)
         kept = [k for k, term in enumerate(model.state_.vocabulary) if term != "sencha"]  # as if it were too rare
-        reservoir, history = reservoir_of(model.state_), History.empty(4, 1, np.float32)
+        reservoir, history = Reservoir.of(model.state_), History.empty(4, 1, np.float32)
         model.state_ = replace(
             model.state_,
             vocabulary=[model.state_.vocabulary[k] for k in kept],
             idf=model.state_.idf[kept],
             components=model.state_.components[:, kept],
             profiles=model.state_.profiles[:, kept],
-            history={name: getattr(history, name) for name in HISTORY},
-            reservoir=kept_documents(replace(reservoir, X=reservoir.X[:, kept])),
+            history=vars(history),
+            reservoir=replace(reservoir, X=reservoir.X[:, kept]).arrays(),
             texts=model.state_.texts if keep else None,
         )
         model.update(new)
         column = model.vectorizer_.vocabulary_["sencha"]
-        assert (reservoir_of(model.state_).X[[0], [column]] > 0).all() == keep
-        assert (reservoir_of(model.state_).X[[3, 4], [column] * 2] > 0).all()
+        assert (Reservoir.of(model.state_).X[[0], [column]] > 0).all() == keep
+        assert (Reservoir.of(model.state_).X[[3, 4], [column] * 2] > 0).all()
 
 
 def test_merged_and_renamed_topics_go_on(model):

@@ -1,23 +1,855 @@
-"""The command-line application and its entry point."""
+"""The commands, their application, and its entry point."""
 
 import io
+import json
 import logging
 import os
+import shlex
+import shutil
+import signal
 import sys
 import traceback
 import warnings
+from dataclasses import replace
 from itertools import takewhile
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 import typer
+from rich.console import Console
+from typer import Argument, BadParameter, Exit, Option
 
 from topicsteer import __version__
-from topicsteer.cli.finding_commands import coders, prevalence
-from topicsteer.cli.fit_commands import demo, evaluate, fit, update
-from topicsteer.cli.label_command import label
-from topicsteer.cli.model_commands import audit, edit, explain, predict, report, suggest, topics
-from topicsteer.cli.terminal import escape, notify
+from topicsteer.analysis.table_columns import Column
+from topicsteer.cli.reading import (
+    HELP,
+    MACHINE_PANEL,
+    AsCsv,
+    AsJson,
+    DocumentBlocks,
+    Embeddings,
+    Free,
+    Incomplete,
+    Large,
+    Memory,
+    Model,
+    Out,
+    PathSeparator,
+    Quiet,
+    Seed,
+    Source,
+    Threads,
+    TopicsFile,
+    Work,
+    World,
+    cluster,
+    load,
+    load_with_documents,
+    named_embeddings,
+    notify_report,
+    or_standard_input,
+    own_embeddings,
+    read,
+    read_any,
+    read_corpus,
+    reads,
+    reads_texts,
+    work_folder,
+)
+from topicsteer.cli.terminal import (
+    LONGEST_LIST,
+    Values,
+    comparisons,
+    escape,
+    notify,
+    only,
+    shares,
+    show,
+    show_evaluation,
+    show_topics,
+    silence,
+    working,
+    write,
+)
+from topicsteer.report.table_files import check_suffix
 from topicsteer.system.failures import Kind, failure
+from topicsteer.system.files import Scratch
+from topicsteer.system.templates import visible
+from topicsteer.system.values import NONE, is_missing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import polars as pl
+
+    from topicsteer import TopicModel
+    from topicsteer.analysis.explain import Explanation
+    from topicsteer.corpora import Documents, ReadOptions
+    from topicsteer.labels.codebook import Codebook
+    from topicsteer.labels.coder import Coder
+    from topicsteer.model.edits import Split
+    from topicsteer.model.spool import Spool
+    from topicsteer.system.types import Progress
+
+    Predicted = tuple[Documents, dict[str, list[Any]]]
+
+
+# Terms per topic in the printed table.
+TERMS = 6
+
+
+@reads
+def fit(
+    source: Large,
+    *,
+    reading: "ReadOptions",
+    topics: TopicsFile = None,
+    path_separator: PathSeparator = None,
+    incomplete: Incomplete = False,
+    out: Annotated[Path, Option("--out", "-o", help=HELP["fit"]["out"])] = Path("model"),
+    free: Free = None,
+    world: World = None,
+    embeddings: Embeddings = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    keep_texts: Annotated[bool, Option("--keep-texts", help=HELP["fit"]["keep_texts"])] = False,
+    report: Annotated[Path | None, Option(help=HELP["fit"]["report"])] = None,
+    memory: Annotated[str | None, Option(help=HELP["fit"]["memory"], rich_help_panel=MACHINE_PANEL)] = None,
+    work: Annotated[Path | None, Option(help=HELP["fit"]["work"], rich_help_panel=MACHINE_PANEL)] = None,
+    scheduler: Annotated[str | None, Option(help=HELP["fit"]["scheduler"], rich_help_panel=MACHINE_PANEL)] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Fit a model to a table of texts with some labels, and save it."""
+    from topicsteer import TopicModel
+    from topicsteer.model.spool import Spool
+
+    with work_folder(out, work) as use, cluster(scheduler) as client, working() as progress:
+        model = TopicModel(free, world=world, complete=not incomplete, random_state=seed, threads=threads)
+        model.set_params(path_separator=path_separator)
+        vectors = named_embeddings(embeddings)
+        on_disk = client is not None
+        documents = read_corpus(source, reading, use, memory, model, on_disk=on_disk, progress=progress)
+        folder = use() if on_disk or isinstance(documents, Spool) else None
+        if topics is not None:
+            model.set_params(topics=known_topics(topics, documents, path_separator))
+        model.fit(documents, embeddings=vectors, folder=folder, client=client, progress=progress)
+        stop_if_interrupted(model)
+        model.save(out, texts=keep_texts)
+        if report is not None:
+            model.report(report, title=f"Topics of {Path(source).name}", progress=progress)
+        table, belief = model.state_.topics.table(TERMS, none=True), model.belief  # while the files on disk exist
+        notes = topic_notes(model, topics, path_separator)
+    if not quiet:
+        show_topics(table, repr(model)[1:-1], belief)
+    for note in notes:
+        notify(escape(note))
+    command = ["topicsteer", "report", str(out), str(source), "--out", "report.html"]
+    after = f"Next: {shlex.join(command)}" if report is None else f"The report is in {report}."
+    notify(f"Saved in {out}. {escape(after)}")
+
+
+@reads
+def update(
+    model: Model,
+    source: Annotated[Path | None, Argument(callback=or_standard_input, help=HELP["update"]["source"])] = None,
+    *,
+    reading: "ReadOptions",
+    new_topics: Annotated[bool, Option(help=HELP["update"]["new_topics"])] = True,
+    embeddings: Embeddings = None,
+    out: Annotated[Path | None, Option("--out", "-o", help=HELP["update"]["out"])] = None,
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Update a model with new documents, labels for earlier documents (--label-file alone) and new topics."""
+    from topicsteer.model.state import writing
+
+    out = model if out is None else out
+    with writing(out), working() as progress:  # another update waits, and then starts from this one's result
+        fitted = load(model)
+        fitted.threads, before = threads, fitted.state_
+        reading = reading.after(before.reading)
+        documents = read_any(source, reading, fitted)
+        vectors = named_embeddings(embeddings, fitted)
+        fitted.update(documents, embeddings=vectors, new_topics=new_topics, progress=progress)
+        if fitted.state_ is not before:
+            stop_if_interrupted(fitted)
+        fitted.save(out, texts=fitted.documents_ is not None)
+    table = fitted.state_.topics.table(TERMS, none=True)
+    if not quiet:
+        show_topics(table, repr(fitted)[1:-1], fitted.belief)
+    notify(f"{escape(str(fitted.update_))}. Saved in {out}.")
+
+
+def topic_notes(model: "TopicModel", topics: Path | None, path_separator: str | None) -> list[str]:
+    """Sentences about keywords that several topics share, and about labels that look like paths."""
+    from topicsteer.analysis.label_advice import ambiguity_notes
+    from topicsteer.corpora.columns import path_hint
+
+    found = ambiguity_notes(model.state_.topics, model.codebook) if topics is not None else []
+    hint = path_hint(map(str, model.codebook.names)) if path_separator is None else ""
+    return [*found, *filter(None, [hint])]
+
+
+@reads
+def evaluate(
+    source: Source,
+    *,
+    reading: "ReadOptions",
+    model: Annotated[Path | None, Option(help=HELP["evaluate"]["model"])] = None,
+    path_separator: PathSeparator = None,
+    incomplete: Incomplete = False,
+    free: Free = None,
+    world: World = None,
+    embeddings: Embeddings = None,
+    folds: Annotated[int, Option(min=2, help=HELP["evaluate"]["folds"])] = 3,
+    seed: Seed = 0,
+    threads: Threads = None,
+    memory: Memory = None,
+    work: Work = None,
+    as_json: AsJson = False,
+    out: Out = None,
+    quiet: Quiet = False,
+) -> None:
+    """Hide labels, predict them, and compare with logistic regression and the nearest centroid."""
+    import polars as pl
+
+    from topicsteer import TopicModel
+
+    with work_folder(None, work) as use, working() as progress:
+        fitted = None if model is None else load(model)
+        reading = reading if fitted is None else reading.after(fitted.state_.reading)
+        judged = TopicModel(complete=not incomplete, random_state=seed) if fitted is None else fitted
+        # Options of this command come before the settings of the model.
+        given = {"free_topics": free, "world": world, "threads": threads, "path_separator": path_separator}
+        judged.set_params(**{name: value for name, value in given.items() if value is not None})
+        vectors = named_embeddings(embeddings)
+        documents = read_corpus(source, reading, use, memory, judged, progress=progress)
+        if vectors is None and fitted is not None:
+            vectors = own_embeddings(fitted)
+        result = judged.evaluate(documents, embeddings=vectors, folds=folds, progress=progress)
+    if out is not None:
+        write(pl.DataFrame(result.table()), out)
+    if as_json:
+        print(json.dumps(result.tables(), ensure_ascii=False))
+    elif not quiet:
+        show_evaluation(result)
+
+
+def known_topics(path: Path, documents: "Documents | Spool", path_separator: str | None = None) -> "Codebook":
+    """The topics of a topics file, followed by topics that only the labels have; probable mistakes are printed."""
+    from topicsteer.corpora import Documents
+    from topicsteer.labels.codebook import Codebook, Lineage
+    from topicsteer.model.settings import read_topics
+
+    found = read_topics(path)
+    for note in found.notes:
+        notify(escape(f"{path}: {note}"))
+    named = documents.topic_names if isinstance(documents, Documents) else documents.documents.topic_names
+    lineage = Lineage.of(found.codebook, None, path_separator)
+    more = [name for name in dict.fromkeys(map(lineage.topic, named)) if name not in found.codebook.names]
+    later = Codebook.of_names([*found.codebook.names, *more], before=found.codebook)
+    return Codebook((*found.codebook, *later.topics[len(found.codebook) :]))
+
+
+def stop_if_interrupted(model: "TopicModel") -> None:
+    """End the command after Ctrl-C in a fit; nothing is saved."""
+    if model.state_.interrupted:
+        notify("Interrupted: nothing was saved.")
+        raise Exit(130)
+
+
+# Topics of the built-in corpus without a single label: free topics should find them.
+UNNAMED = ("concurrency", "email", "files and formats", "graphical interfaces", "networking")
+
+
+def demo(
+    out: Annotated[Path, Option("--out", "-o", help=HELP["demo"]["out"])] = Path("report.html"), seed: Seed = 0
+) -> None:
+    """Run the built-in corpus end to end: fit, topics, one document explained, a report."""
+    from topicsteer import TopicModel
+    from topicsteer.corpora import load_docstrings
+
+    with working() as progress:
+        complete = load_docstrings()
+        some = complete.hide_labels(0.9, seed)
+        labels = [[topic for topic in own if topic not in UNNAMED] for own in some.labels]
+        documents = replace(some, labels=labels)
+        model = TopicModel(world="open", random_state=seed).fit(documents, progress=progress)
+        stop_if_interrupted(model)
+    kept = sum(map(bool, labels))
+    notify(f"The docstrings of installed packages: {len(labels):,} documents, {kept:,} of them with their labels.")
+    table = model.state_.topics.table(TERMS, none=True)
+    show_topics(table, "Topics of the built-in corpus", model.belief)
+    notify(_truth(table, complete))
+    notify("\nAn unlabelled document, explained word by word:\n")
+    Console().print(model.explain(documents.texts[documents.ids.index("scipy.linalg.svd")][:600]))
+    with working() as progress:
+        model.report(out, title="The docstrings of Python's scientific packages", progress=progress)
+    here = "topicsteer" if shutil.which("topicsteer") else shlex.quote(sys.argv[0])  # make demo: in .venv
+    notify(f"\nThe report is in {out}. Next: {here} label (label in the browser), or {here} fit yours.csv")
+
+
+def _truth(table: Any, complete: "Documents") -> str:
+    """A comparison of the estimate of no known topic with the complete labels."""
+    shares = dict(zip(table["kind"], table["share"], strict=True))
+    outside = sum(not set(own) - set(UNNAMED) for own in complete.labels) / len(complete)
+    return (
+        f"Nobody named {', '.join(UNNAMED[:-1])} and {UNNAMED[-1]}: all labels of these topics were removed."
+        f" In truth, {outside:.0%} of the documents have no known topic; the estimate is {shares['none']:.0%}."
+    )
+
+
+# --- a fitted model ---
+
+
+def topics(
+    model: Model,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+    out: Out = None,
+    codebook: Annotated[Path | None, Option(help=HELP["topics"]["codebook"])] = None,
+    quiet: Quiet = False,
+) -> None:
+    """List the topics of a model: name, known or free, labelled documents, share, terms."""
+    fitted = load(model)
+    if codebook is not None:
+        write_codebook(fitted, codebook)
+        return
+    table = {name: np.asarray(values).tolist() for name, values in fitted.state_.topics.table(none=True).items()}
+    if as_json and out is None:
+        rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+        print(json.dumps(rows, ensure_ascii=False, indent=1))
+    elif out is not None or as_csv:
+        import polars as pl
+
+        from topicsteer.analysis.topics import COLUMNS
+
+        write(pl.DataFrame(table), out, formats=COLUMNS)
+    else:
+        show_topics(table, f"Topics of {model}", fitted.belief, short=False)
+
+
+def write_codebook(fitted: "TopicModel", path: Path) -> None:
+    """Write the known topics with proposed keywords to a file for ``--topics``."""
+    from topicsteer.model.settings import write_topics
+
+    check_suffix(path, (".csv", ".jsonl", ".parquet"))  # the formats that --topics reads
+    if path.exists():
+        raise BadParameter(f"{path} exists: choose another name.")
+    write_topics(fitted, path)
+    notify(f"The topics are in {path}. Edit it, and pass it to fit or label with --topics {path}.")
+
+
+@reads_texts
+def predict(
+    model: Model,
+    source: Source,
+    out: Out = None,
+    *,
+    reading: "ReadOptions",
+    embeddings: Embeddings = None,
+    memory: Memory = None,
+    quiet: Quiet = False,
+) -> None:
+    """Predict topics: the rows of the table with predicted topics, and membership in each topic and in none of them.
+
+    A tree of topics also has one column per level.
+    """
+    fitted, look = load(model), out is None and sys.stdout.isatty()
+    as_text = out is None or out.suffix == ".csv"  # these round numbers
+    with working() as progress:
+        blocks = DocumentBlocks(source, reading.after(fitted.state_.reading), memory)
+        names = (*fitted.state_.topics.names, NONE)
+        if not fitted.state_.topics.n_known:
+            notify("The model has no known topics, so it predicts none: fit it with labels.")
+        tables = predicted(fitted, blocks, embeddings, as_text, progress)
+        if look:
+            seen, rows = beginnings(tables)
+        else:
+            import polars as pl
+
+            from topicsteer.report.table_files import write_growing
+
+            frames = (pl.DataFrame(table, infer_schema_length=None, strict=False) for _, table in tables)
+            rows = write_growing(frames, out, [Column(name, "share") for name in names])
+    if look:
+        show(seen)
+        notify(f"{len(seen['id'])} of {rows:,} rows, without memberships. --out FILE writes everything.")
+    elif out is not None:
+        notify(f"{rows:,} rows are in {escape(str(out))}.")
+
+
+def predicted(
+    fitted: "TopicModel", blocks: DocumentBlocks, embeddings: str | None, as_text: bool, progress: "Progress"
+) -> "Iterator[Predicted]":
+    """Yield each block of documents with its predictions."""
+    from topicsteer.model.predictor import VectorFile
+
+    vectors = named_embeddings(embeddings, fitted)
+    if isinstance(vectors, VectorFile):
+        vectors.check_rows(blocks.rows)
+    done = 0
+    for documents in blocks:
+        E = vectors.vectors[done : done + len(documents)] if isinstance(vectors, VectorFile) else vectors
+        found = fitted.predictor_.predict(documents, E)
+        yield documents, found.table(as_text=as_text)
+        done += len(documents)
+        progress("predict", done, blocks.rows, "")
+
+
+def beginnings(tables: "Iterable[Predicted]") -> tuple[Values, int]:
+    """Ids, predictions and beginnings of the texts of the first rows, for a terminal; and the number of all rows."""
+    seen: Values = {"id": [], "predicted": [], "text": []}
+    rows = 0
+    for documents, table in tables:
+        some = slice(0, LONGEST_LIST - len(seen["id"]))
+        seen["id"] += map(str, documents.ids[some])
+        seen["predicted"] += (answer or "" for answer in table["predicted"][some])
+        seen["text"] += ("" if is_missing(text) else visible(text, 48) for text in documents.texts[some])
+        rows += len(documents)
+    return seen, rows
+
+
+@reads_texts
+def explain(
+    model: Model,
+    text: Annotated[str, Argument(help=HELP["explain"]["text"])],
+    of: Annotated[Path | None, Option(help=HELP["explain"]["of"])] = None,
+    *,
+    reading: "ReadOptions",
+    as_json: AsJson = False,
+) -> None:
+    """Explain which words put a text, or a document of a file, into which topics."""
+    fitted = load(model)
+    explanation = explained(fitted, text, of, reading)
+    if as_json:
+        print(json.dumps(explanation.rows(), ensure_ascii=False))
+        return
+    Console().print(explanation)
+    if explanation.names and not fitted.predict([explanation.text])[0]:
+        why = "No known topic reaches its threshold"
+        notify(f"{why}{' and is likelier than none' if fitted.state_.open else ''}, so predict gives this text none.")
+
+
+@reads_texts
+def report(
+    model: Model,
+    source: Annotated[Path | None, Argument(help=HELP["report"]["source"])] = None,
+    *,
+    reading: "ReadOptions",
+    out: Annotated[Path, Option("--out", "-o", help=HELP["report"]["out"])] = Path("report.html"),
+    title: Annotated[str | None, Option(help=HELP["report"]["title"])] = None,
+    by: Annotated[list[str] | None, Option("--by", help=HELP["report"]["by"])] = None,
+    shares: Annotated[bool | None, Option(help=HELP["report"]["shares"])] = None,
+    evaluate: Annotated[bool, Option("--evaluate", help=HELP["report"]["evaluate"])] = False,
+    embeddings: Embeddings = None,
+    no_map: Annotated[bool, Option("--no-map", help=HELP["report"]["no_map"])] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a report: topics, map, examples and shares as HTML or Excel, or the paper trail as Markdown (.md)."""
+    check_suffix(out, (".html", ".htm", ".xlsx", ".md"))
+    if out.suffix == ".md" and by:
+        raise BadParameter("--by is for .html and .xlsx")
+    with working() as progress:
+        with silence():
+            fitted = load_with_documents(model, source, reading)
+        documents = fitted.documents_
+        if (by or evaluate) and documents is None:
+            raise ValueError("--by and --evaluate need the training documents: pass their file after the model.")
+        found = None
+        if evaluate and documents is not None:
+            vectors = named_embeddings(embeddings, fitted) or own_embeddings(fitted)
+            found = fitted.evaluate(documents, fitted.state_.supervision, embeddings=vectors, progress=progress)
+        name = title or f"Topics of {source.name if source else model}"
+        if out.suffix == ".md":
+            estimated = fitted.findings.prevalence(progress=progress) if shares else None
+            fitted.findings.methods(out, evaluation=found, shares=estimated, title=name)
+        else:
+            fitted.report(
+                out, title=name, by=by or (), evaluation=found, shares=shares, map=not no_map, progress=progress
+            )
+    notify(f"The report is in {escape(str(out))}.")
+
+
+@reads_texts
+def suggest(
+    model: Model,
+    source: Annotated[Path, Argument(help=HELP["suggest"]["source"])],
+    n: Annotated[int, Option("-n", min=1, help=HELP["suggest"]["n"])] = 20,
+    topic: Annotated[str | None, Option(help=HELP["suggest"]["topic"])] = None,
+    how: Annotated[str, Option(help=HELP["suggest"]["how"])] = "useful",
+    out: Out = None,
+    *,
+    reading: "ReadOptions",
+    quiet: Quiet = False,
+) -> None:
+    """Suggest documents to label next: id, start of the text, likely topics, reason, and how they were chosen."""
+    with working():
+        fitted = load_with_documents(model, source, reading)
+        table = fitted.labels.suggest(n, topic=topic, how=how)
+    write(precise(table), out, readable=only("id", "topics", "why", "text"))
+    if not len(table):
+        why = "There is no unlabelled document to choose from."
+        if topic is not None:
+            why = f"No unlabelled document is given the topic {escape(topic)}."
+        notify(why)
+    if not quiet:
+        with working() as progress:
+            advice = fitted.labels.advice(lambda i, n: progress("learning curve", i - 1, n, ""))
+        notify(advice.sentence)
+
+
+def precise(table: "pl.DataFrame") -> "pl.DataFrame":
+    """The table with enough digits of small probabilities."""
+    import polars as pl
+
+    digits = [None if value is None else f"{value:.6g}" for value in table["probability"].to_list()]
+    return table.with_columns(pl.Series("probability", digits, dtype=pl.String))
+
+
+@reads_texts
+def audit(
+    model: Model,
+    source: Annotated[Path | None, Argument(help=HELP["audit"]["source"])] = None,
+    n: Annotated[int | None, Option("-n", min=1, help=HELP["audit"]["n"])] = None,
+    out: Out = None,
+    *,
+    reading: "ReadOptions",
+    quiet: Quiet = False,
+) -> None:
+    """List labels, given or missing, most doubtful first: id, topic, label, probability, reason."""
+    fitted = load_with_documents(model, source, reading)
+    rows = LONGEST_LIST if n is None else None
+    write(fitted.labels.audit(n), out, readable=only("id", "why", "text"), rows=rows)
+
+
+def explained(fitted: "TopicModel", text: str, of: Path | None, reading: "ReadOptions") -> "Explanation":
+    """Explain a text, or the document with this id; a training document keeps the weights of the fit."""
+    if of is None:
+        if os.path.isfile(text):
+            raise ValueError(f"{text} is a file: pass a text, - for standard input, or an id with --of {text}.")
+        return fitted.explain(sys.stdin.read() if text == "-" else text)
+    with silence():
+        documents = read(of, reading, fitted)
+    ids = [str(key) for key in documents.ids]
+    if text not in ids:
+        raise ValueError(f"there is no document with the id {text}; the first ids are {', '.join(ids[:5])}")
+    row = ids.index(text)
+    if fitted.state_.accepts(documents):
+        return fitted.attach(documents).explain(id=documents.ids[row])
+    return fitted.explain(documents.texts[row])
+
+
+@reads_texts
+def edit(
+    model: Model,
+    source: Annotated[Path | None, Argument(help=HELP["edit"]["source"])] = None,
+    *,
+    reading: "ReadOptions",
+    adopt: Annotated[str | None, Option(help=HELP["edit"]["adopt"])] = None,
+    rename: Annotated[str | None, Option(help=HELP["edit"]["rename"])] = None,
+    merge: Annotated[str | None, Option(help=HELP["edit"]["merge"])] = None,
+    move: Annotated[str | None, Option(help=HELP["edit"]["move"])] = None,
+    split: Annotated[str | None, Option(help=HELP["edit"]["split"])] = None,
+    out: Annotated[Path | None, Option("--out", "-o", help=HELP["edit"]["out"])] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Edit the topics of a model: adopt, rename, merge, move or split one."""
+    import polars as pl
+
+    from topicsteer.model.edits import Split
+    from topicsteer.model.state import writing
+
+    edits = {"adopt": adopt, "rename": rename, "merge": merge, "move": move, "split": split}
+    given = {name: value for name, value in edits.items() if value is not None}
+    if len(given) != 1 and set(given) != {"split", "adopt"}:  # one edit renumbers the topics that another would name
+        raise ValueError(f"choose one of {', '.join(f'--{name}' for name in edits)}; run the command once per edit.")
+    out = model if out is None else out
+    with writing(out), working():
+        fitted = load(model)
+        had_texts = fitted.documents_ is not None
+        if source is not None:
+            fitted.attach(read(source, reading, fitted))
+        before = fitted.state_
+        found = apply_edit(fitted, given)
+        if fitted.state_ is not before:
+            fitted.save(out, texts=had_texts)
+    if isinstance(found, Split):
+        write(pl.DataFrame(found.table()), None, readable=dict)
+        command = f'topicsteer edit {model} --split "{split}" --adopt "1=NAME"'
+        notify(f"Nothing was changed. Next: {escape(command)}")
+    elif found is None:
+        if not quiet:
+            show_topics(fitted.state_.topics.table(none=True), repr(fitted)[1:-1], fitted.belief)
+        notify(f"Saved in {out}.")
+    else:
+        write(found, None, readable=dict)
+        notify(f"{fitted.belief} Saved in {out}.")
+        notify(f"Next: check these documents, and pass them as labels: topicsteer update {out} --label-file FILE")
+
+
+def apply_edit(fitted: "TopicModel", given: dict[str, str]) -> Any:
+    """Edit the model; return the groups of a split, or the documents that are proposed for an adopted topic."""
+    import polars as pl
+
+    if "rename" in given:
+        fitted.edit.rename(*pair(given["rename"]))
+    elif "merge" in given:
+        topics = given["merge"]
+        fitted.edit.merge([topic.strip() for topic in topics.split(";" if ";" in topics else ",")])
+    elif "move" in given:
+        topic, _, parent = (part.strip() for part in given["move"].partition("="))
+        fitted.edit.move(topic, parent or None)
+    else:
+        found = split_of(fitted, given["split"]) if "split" in given else None
+        if "adopt" not in given:
+            return found
+        chosen, name = pair(given["adopt"])
+        group: Any = chosen
+        if found is not None:
+            if not chosen.isdecimal() or not 1 <= int(chosen) <= len(found.groups):
+                raise ValueError(f"there is no group {chosen!r}: the groups are 1 to {len(found.groups)}.")
+            group = found.groups[int(chosen) - 1]
+        return fitted.edit.adopt(group, name).with_columns(pl.lit(name).alias("label"))
+    return None
+
+
+def split_of(fitted: "TopicModel", value: str) -> "Split":
+    """The groups of a known topic, from "topic" or "topic=parts"."""
+    topic, _, number = (part.strip() for part in value.rpartition("="))
+    if not topic or not number.isdecimal():
+        topic, number = value.strip(), "2"
+    if fitted.documents_ is None:
+        raise ValueError("--split needs the training documents: pass their file, or fit with --keep-texts.")
+    return fitted.edit.split(topic, int(number))
+
+
+def pair(value: str) -> tuple[str, str]:
+    """A topic and its new name, from "topic=name"."""
+    topic, _, name = (part.strip() for part in value.partition("="))
+    if not topic or not name:
+        raise ValueError(f'{value!r} is not of the form "topic=name", such as "free 3=robotics".')
+    return topic, name
+
+
+# --- coders and shares ---
+
+
+CoderFiles = Annotated[list[str] | None, Option("--coder", help=HELP["shared"]["coder"])]
+Articles = Annotated[Path | None, Argument(help=HELP["shared"]["training"])]
+
+
+@reads_texts
+def coders(
+    model: Model,
+    source: Articles = None,
+    coder: CoderFiles = None,
+    disagreements: Annotated[Path | None, Option(help=HELP["coders"]["disagreements"])] = None,
+    out: Out = None,
+    *,
+    reading: "ReadOptions",
+    quiet: Quiet = False,
+) -> None:
+    """Compare coders, such as a language model, with the labels and with each other: precision, recall, κ, α."""
+    if not coder:
+        raise ValueError("name a coder and the file with its answers: --coder gpt=predictions.csv")
+    with working():
+        fitted = load_with_documents(model, source, reading)
+        found = read_coders(fitted, coder, reading)
+        table, differ = fitted.findings.coders(found), fitted.findings.disagreements(found)
+    if disagreements is not None:
+        write(differ, disagreements)
+    if out is None and sys.stdout.isatty():
+        for title, own in comparisons(table.to_dict(as_series=False)):
+            show(own, title)
+    else:
+        write(table, out)
+    for name in found:
+        notify(escape(summary(name, table, differ, disagreements is None)))
+
+
+def read_coders(fitted: "TopicModel", given: list[str], reading: "ReadOptions") -> dict[str, "Coder"]:
+    """Read the files of ``--coder NAME=FILE``, and print guesses and rows that were not used as they are."""
+    from topicsteer.model.findings import coders_of
+
+    files: dict[str, str] = {}
+    for pair in given:
+        name, separator, path = pair.partition("=")
+        if not separator or not path:
+            raise ValueError(f'{pair!r} is not of the form "name=file", such as "gpt=predictions.csv".')
+        if name in files:
+            raise ValueError(f"two coders have the name {name!r}: choose another.")
+        files[name] = path
+    found = coders_of(fitted, files, on_error=reading.on_error, report=notify_report)
+    return {coder.name: coder for coder in found}
+
+
+def summary(name: str, table: Any, differ: Any, hint: bool) -> str:
+    """One sentence per coder: common documents, and documents of disagreement."""
+    rows = zip(*(table[column].to_list() for column in ("coder", "against", "documents")), strict=True)
+    common = max((number for coder, against, number in rows if (coder, against) == (name, "people")), default=0)
+    if not common:
+        return f"{name}: no labelled document has an answer of this coder, so its errors are not known."
+    wrong = differ["coder"].to_list().count(name)
+    more = " --disagreements FILE lists them." if hint and wrong else ""
+    have = "labelled document has" if common == 1 else "labelled documents have"
+    return f"{name}: {common:,} {have} an answer; people and coder disagree on {wrong:,}.{more}"
+
+
+TEXTS = HELP["prevalence"]
+
+
+@reads_texts
+def prevalence(
+    model: Model,
+    source: Annotated[Path | None, Argument(help=TEXTS["source"])] = None,
+    *,
+    reading: "ReadOptions",
+    by: Annotated[list[str] | None, Option("--by", help=TEXTS["by"])] = None,
+    weight: Annotated[str | None, Option(help=TEXTS["weight"])] = None,
+    cluster: Annotated[str | None, Option(help=TEXTS["cluster"])] = None,
+    coder: CoderFiles = None,
+    table: Annotated[Literal["shares", "differences", "trend"], Option(help=TEXTS["table"])] = "shares",
+    precision: Annotated[float | None, Option(help=TEXTS["precision"])] = None,
+    memory: Annotated[str | None, Option(help=TEXTS["memory"], rich_help_panel=MACHINE_PANEL)] = None,
+    work: Annotated[Path | None, Option(help=TEXTS["work"], rich_help_panel=MACHINE_PANEL)] = None,
+    out: Out = None,
+    quiet: Quiet = False,
+) -> None:
+    """Estimate how frequent each topic is, in all documents and in groups, with intervals from the labels."""
+    import polars as pl
+
+    from topicsteer.analysis.prevalence import COLUMNS, WARNING
+
+    if precision is not None and not 0 < precision < 100:
+        raise BadParameter("--precision takes percentage points, such as 2")
+    if table != "shares" and not by:
+        raise BadParameter(f"--table {table} compares groups: add --by with a column")
+    fitted = load(model)
+    with work_folder(model, work) as use, working() as progress:
+        if source is not None:
+            reading = reading.after(fitted.state_.reading)
+            fitted.attach(read_corpus(source, reading, use, memory, fitted, progress=progress))
+        answers = read_coders(fitted, coder or [], reading)
+        found = fitted.findings.prevalence(
+            by or None, coders=answers, weight=weight, cluster=cluster, progress=progress
+        )
+        shown = {"shares": found.table, "differences": found.differences, "trend": found.trend}[table]()
+    write(pl.DataFrame(shown, infer_schema_length=None), out, readable=shares, formats=COLUMNS)
+    for sentence in found.sentences:
+        colour = "yellow" if sentence.startswith(WARNING) else "default"
+        notify(f"[{colour}]{escape(sentence)}[/{colour}]")
+    if precision is not None:
+        notify(escape(found.advice(precision / 100)))
+
+
+# --- labelling ---
+
+
+@reads
+def label(
+    source: Annotated[Path | None, Argument(help=HELP["label"]["source"])] = None,
+    *,
+    reading: "ReadOptions",
+    topics: TopicsFile = None,
+    world: World = None,
+    path_separator: PathSeparator = None,
+    embeddings: Embeddings = None,
+    segmenter: Annotated[str | None, Option(help=HELP["label"]["segmenter"])] = None,
+    project: Annotated[Path | None, Option(help=HELP["label"]["project"])] = None,
+    port: Annotated[int | None, Option(min=0, max=65535, help=HELP["label"]["port"])] = None,
+    no_browser: Annotated[bool, Option("--no-browser", help=HELP["label"]["no_browser"])] = False,
+    host: Annotated[str, Option(help=HELP["label"]["host"])] = "127.0.0.1",
+    password: Annotated[str | None, Option(envvar="TOPICSTEER_PASSWORD", help=HELP["label"]["password"])] = None,
+) -> None:
+    """Open the workbench: label documents in the browser, watch the topics follow, and correct them."""
+    try:
+        from topicsteer.app.web.guard import check_address
+        from topicsteer.app.web.routes import serve
+        from topicsteer.app.workbench.workbench import Workbench, project_path
+    except ImportError as error:
+        packages = "starlette uvicorn websockets"
+        raise ImportError(f"{error}. The workbench needs more packages: pip install {packages}") from error
+
+    check_address(host, password)
+    path = project_path(source, project)
+    if not path.exists():
+        with working() as progress:
+            named_embeddings(embeddings)  # refused before the work if it cannot be used
+            documents = to_label(source, reading)
+            progress("project", 0, None, f"{len(documents):,} documents")
+            features = {"segmenter": segmenter, "embeddings": embeddings}
+            Workbench.make(path, documents, source=source, path_separator=path_separator, **features)
+        notify(f"The project file {path} holds documents, topics and labels.")
+    elif embeddings is not None or segmenter is not None:
+        raise BadParameter(f"{path} has its own terms and embeddings: choose others in a new project, with --project.")
+    end_in_order()
+    workbench = Workbench(path, source=source)
+    if topics is not None:
+        for note in workbench.import_topics("command line", topics, topics.name):
+            notify(escape(f"{topics}: {note}"))
+        if workbench.views.fitted is None:
+            workbench.fit()  # words are enough for a first look
+    if world is not None:
+        workbench.session.change_settings(world=world)
+
+    opener = Scratch()
+
+    def ready(address: str, look: str) -> None:
+        notify(workbench.notice or "The workbench runs at this address; press Ctrl-C to stop it.")
+        print(address, flush=True)
+        notify(f"For people who only look: {look}")
+        if not no_browser:
+            open_privately(address, opener.path)
+
+    def renewed(address: str) -> None:
+        notify(f"Opened. For another browser: {address}")
+
+    try:
+        serve(workbench, host=host, port=port, password=password, ready=ready, renewed=renewed)
+    except KeyboardInterrupt:
+        notify(f"All labels are saved in {path}.")
+    finally:
+        workbench.close()
+        opener.remove()
+
+
+def open_privately(address: str, folder: Path) -> None:
+    """Open an address in the browser through a file that only this user can read: others can see command lines."""
+    import webbrowser
+
+    from topicsteer.system.templates import render
+
+    page = folder / "open.html"
+    page.touch(mode=0o600)
+    page.write_text(render("app/web/templates/open.html", refresh=f"0; url={address}"))
+    webbrowser.open(page.as_uri())
+
+
+def end_in_order() -> None:
+    """Exit on a terminated or closed terminal, so that no process and no temporary folder is left."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+
+
+def to_label(source: Path | None, reading: "ReadOptions") -> "Documents":
+    """Documents for a new project; the built-in corpus keeps a few of its labels."""
+    from topicsteer.corpora import load_docstrings
+
+    if source is None:
+        return load_docstrings().hide_labels(0.95)
+    documents = read(source, reading)
+    if reading.labels is None and reading.label_file is None and not source.is_dir() and all(documents.labels):
+        # A column with a value in every row would leave nothing to label.
+        notify("The label column has a value in every row, so it is used for groups. Use --labels to keep it.")
+        with silence():
+            return read(source, replace(reading, labels=False))
+    return documents
+
+
+# --- the application ---
 
 # Exit codes of failures; 0 is success, and 2 a wrong option.
 CODES = {Kind.INPUT: 1, Kind.DEFECT: 3, Kind.MACHINE: 4}
@@ -25,8 +857,9 @@ CODES = {Kind.INPUT: 1, Kind.DEFECT: 3, Kind.MACHINE: 4}
 INTERRUPTED = 130
 # Options with several values.
 REPEATABLE = {"--by", "--coder", "--text"}
-HELP = {"help_option_names": ["-h", "--help"]}
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, context_settings=HELP)
+app = typer.Typer(
+    no_args_is_help=True, pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
 for command in (fit, report, evaluate, predict, prevalence, suggest, label, coders):
     app.command()(command)
 for command in (topics, explain, audit, edit, update, demo):
@@ -87,7 +920,8 @@ def run(words: list[str]) -> int:
             code = INTERRUPTED
         finally:
             sys.stdout.flush()  # a full disk is an error of this command
-        notify("interrupted", quiet=code != INTERRUPTED)
+        if code == INTERRUPTED:
+            notify("interrupted")
     return code if isinstance(code, int) else 0
 
 

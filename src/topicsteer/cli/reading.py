@@ -1,14 +1,26 @@
-"""Models and documents of a command: in memory, block by block, in blocks on disk, or on a cluster."""
+"""Options that commands share, and the models and documents that commands read with them."""
 
 from __future__ import annotations
 
+import codecs
+import inspect
+import shutil
+import sys
+import tomllib
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import wraps
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from topicsteer.cli.terminal import amount, escape, notify
+from typer import Argument, BadParameter, Context, Option
+
+from topicsteer.cli.terminal import amount, call, escape, notify, silence
+from topicsteer.report.table_files import check_suffix
+from topicsteer.system.files import Busy, Scratch
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -19,6 +31,140 @@ if TYPE_CHECKING:
     from topicsteer.model.spool import Spool
     from topicsteer.system.types import Progress
 
+Command = Callable[..., None]
+# Panels of --help, next to the options of the command itself.
+TABLE_PANEL, MACHINE_PANEL = "Reading the table", "Memory and speed"
+HELP: dict[str, dict[str, str]] = tomllib.loads(files("topicsteer.cli").joinpath("help.toml").read_text("utf-8"))
+
+
+# First bytes of tables on standard input, and the suffix that their reader expects; everything else is CSV.
+BEGINNINGS = {b"PAR1": ".parquet", b"{": ".jsonl", b"[": ".json", b"PK\x03\x04": ".xlsx"}
+
+
+def or_standard_input(context: Context, path: Path | None) -> Path | None:
+    """The path; for "-", a copy of standard input, which is removed when the command ends.
+
+    Tables are read more than once, to choose the columns first, so a pipe cannot be read as it is.
+    """
+    if path is None or str(path) != "-":
+        return path
+    stream = sys.stdin.buffer
+    head = stream.read(1 << 16)
+    begins = head.removeprefix(codecs.BOM_UTF8).lstrip()
+    suffix = next((suffix for mark, suffix in BEGINNINGS.items() if begins.startswith(mark)), ".csv")
+    copy: Path = context.with_resource(Scratch()) / f"stdin{suffix}"
+    call(copy, "standard input")
+    with copy.open("wb") as file:
+        file.write(head)
+        shutil.copyfileobj(stream, file)
+    return copy
+
+
+Source = Annotated[Path, Argument(callback=or_standard_input, help=HELP["shared"]["source"])]
+Memory = Annotated[str | None, Option(help=HELP["shared"]["memory"], rich_help_panel=MACHINE_PANEL)]
+Work = Annotated[Path | None, Option(help=HELP["shared"]["work"], rich_help_panel=MACHINE_PANEL)]
+
+
+def path_or_address(value: str) -> str | Path:
+    """A path, or an address such as s3://..."""
+    return value if "://" in value else Path(value)
+
+
+# The parser returns a path, or the address unchanged.
+Large = Annotated[str, Argument(parser=path_or_address, help=HELP["shared"]["large"])]
+Model = Annotated[Path, Argument(help=HELP["shared"]["model"])]
+Incomplete = Annotated[bool, Option("--incomplete", help=HELP["shared"]["incomplete"])]
+
+
+def number_or_auto(value: int | str) -> int | str:
+    """A number of free topics, or "auto"."""
+    if str(value) != "auto" and not (str(value).isdecimal() and len(str(value)) < 10):
+        raise BadParameter(f'{value} is neither a number (0 or more) nor "auto"')
+    return value if value == "auto" else int(value)
+
+
+Free = Annotated[str | None, Option("--free", parser=number_or_auto, help=HELP["shared"]["free"])]
+PathSeparator = Annotated[str | None, Option("--path-separator", help=HELP["shared"]["path_separator"])]
+World = Annotated[Literal["open", "closed"] | None, Option("--world", help=HELP["shared"]["world"])]
+TopicsFile = Annotated[Path | None, Option("--topics", help=HELP["shared"]["topics_file"])]
+Embeddings = Annotated[str | None, Option("--embeddings", help=HELP["shared"]["embeddings"])]
+Seed = Annotated[int, Option(help=HELP["shared"]["seed"])]
+Threads = Annotated[int | None, Option(min=1, help=HELP["shared"]["threads"], rich_help_panel=MACHINE_PANEL)]
+
+
+def be_quiet(context: Context, value: bool) -> bool:
+    """With --quiet, no message and no warning is printed until the command ends."""
+    if value:
+        context.with_resource(silence())
+        context.with_resource(warnings.catch_warnings(action="ignore"))
+    return value
+
+
+Quiet = Annotated[bool, Option("--quiet", "-q", callback=be_quiet, help=HELP["shared"]["quiet"])]
+AsJson = Annotated[bool, Option("--json", help=HELP["shared"]["as_json"])]
+AsCsv = Annotated[bool, Option("--csv", help=HELP["shared"]["as_csv"])]
+
+
+def table_file(path: Path | None) -> Path | None:
+    """The file for a table; a wrong suffix or folder is refused before the work begins."""
+    if path is not None:
+        check_suffix(path)
+    return path
+
+
+Out = Annotated[Path | None, Option("--out", "-o", callback=table_file, help=HELP["shared"]["out"])]
+
+# --- reading options ---
+
+# Help texts of the reading options, by field of ReadOptions.
+READING = HELP["reading"]
+# Type and default of the fields that are not plain strings.
+KINDS: dict[str, tuple[Any, Any]] = {"text": (list[str] | None, None), "label_file": (Path | None, None)}
+# Fields that only matter for labels.
+OF_LABELS = ("labels", "label_file", "forbidden", "separator")
+
+
+def reads(command: Command, *, labels: bool = True) -> Command:
+    """Add the reading options to a command, which receives them as one argument ``reading``, a ReadOptions.
+
+    The options replace ``reading`` in the command's parameters. With ``labels=False`` there are no label options, and
+    no column is read as labels. Annotations of the other parameters must be types, not strings.
+    """
+    fields = [name for name in READING if labels or name not in OF_LABELS]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        from topicsteer.corpora import ReadOptions
+
+        chosen = {name: given.pop(f"reading_{name}") for name in fields} | ({} if labels else {"labels": False})
+        command(**given, reading=ReadOptions(**chosen))
+
+    parameters = []
+    for parameter in inspect.signature(command).parameters.values():
+        if parameter.name == "reading":
+            parameters += [_option(name) for name in fields]
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+    run.__dict__["__signature__"] = inspect.Signature(parameters)
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def _option(name: str) -> inspect.Parameter:
+    """The command parameter for a field of ReadOptions."""
+    kind, default = KINDS.get(name, (str | None, None))
+    option = Option(f"--{name.replace('_', '-')}", help=READING[name], rich_help_panel=TABLE_PANEL)
+    hint: object = Annotated[kind, option]
+    return inspect.Parameter(f"reading_{name}", inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+
+
+def reads_texts(command: Command) -> Command:
+    """Add the reading options to a command, without the label options."""
+    return reads(command, labels=False)
+
+
+# --- models and documents of a command ---
+
 
 @contextmanager
 def work_folder(out: Path | None, work: Path | None) -> Iterator[Callable[[], Path]]:
@@ -27,7 +173,6 @@ def work_folder(out: Path | None, work: Path | None) -> Iterator[Callable[[], Pa
     That one is next to the model ``out``; without a model it is a temporary folder of the system.
     """
     from topicsteer.system.arrays import check_folder
-    from topicsteer.system.files import Busy, Scratch
 
     if out is not None:
         check_folder(out)
@@ -55,11 +200,11 @@ def read_corpus(
     *,
     on_disk: bool = False,
     progress: Progress,
-    quiet: bool,
 ) -> Documents | Spool:
     """Read the corpus of a model into memory, or spool it if memory is too small or ``on_disk`` is set."""
-    from topicsteer.model.settings import new_vectorizer
-    from topicsteer.model.spool import Spool, memory_needed, open_corpus
+    from topicsteer.corpora import read_documents
+    from topicsteer.model.settings import Settings
+    from topicsteer.model.spool import memory_needed, spool
     from topicsteer.system.memory import available_memory, in_bytes
 
     need = memory_needed(source)
@@ -67,19 +212,22 @@ def read_corpus(
     fits = limit is None or need <= limit
     allowed = "allowed" if memory else "available"
     sizes = f"The fit may need {amount(need)} of memory; {amount(limit)} are {allowed}"
-    if fits and not on_disk:
-        notify(f"{sizes}: working in memory.", quiet or memory is None)
-    elif not fits:
-        notify(f"{sizes}: working in blocks on disk, in {use()}.", quiet)
-    terms = new_vectorizer(model.vectorizer, model.threads)
-    found = open_corpus(source, reading, limit, folder=use, vectorizer=terms, on_disk=on_disk, progress=progress)
-    documents = found.documents if isinstance(found, Spool) else found
-    notify_report(documents.report, quiet)
-    return found
+    if not fits:
+        notify(f"{sizes}: working in blocks on disk, in {use()}.")
+    elif memory is not None and not on_disk:
+        notify(f"{sizes}: working in memory.")
+    if Path(source).is_dir() or (fits and not on_disk):
+        documents = read_documents(source, reading)
+        notify_report(documents.report)
+        return documents
+    terms = Settings.of(model.get_params(deep=False)).new_vectorizer()
+    spooled = spool(source, use() / "corpus", reading, vectorizer=terms, memory=limit, progress=progress)
+    notify_report(spooled.documents.report)
+    return spooled
 
 
 @contextmanager
-def cluster(scheduler: str | None, quiet: bool) -> Iterator[Client | None]:
+def cluster(scheduler: str | None) -> Iterator[Client | None]:
     """Yield the client of a running Dask cluster; None without one."""
     if scheduler is None:
         yield None
@@ -89,7 +237,7 @@ def cluster(scheduler: str | None, quiet: bool) -> Iterator[Client | None]:
     except ImportError as error:
         raise ImportError("Dask is not installed: pip install 'dask[distributed]'") from error
     dask: Any = distributed
-    notify(f"[dim]connecting to {escape(scheduler)}[/dim]", quiet)
+    notify(f"[dim]connecting to {escape(scheduler)}[/dim]")
     try:
         client = dask.Client(scheduler)
     except (OSError, ValueError) as error:
@@ -114,8 +262,6 @@ class DocumentBlocks:
     reading : ReadOptions
     memory : str, optional
         Memory limit, such as "1GB".
-    quiet : bool
-        Whether to print no guesses and no skipped rows.
 
     Attributes
     ----------
@@ -123,54 +269,53 @@ class DocumentBlocks:
         Number of rows, good and bad.
     """
 
-    def __init__(self, source: Path, reading: ReadOptions, memory: str | None = None, quiet: bool = False) -> None:
+    def __init__(self, source: Path, reading: ReadOptions, memory: str | None = None) -> None:
         from topicsteer.corpora import EmptyTable, TableStream
         from topicsteer.corpora.tables import BLOCK_SIZE
         from topicsteer.system.memory import in_bytes
 
-        self._quiet = quiet
         limit = in_bytes(memory)
         size = BLOCK_SIZE if limit is None else min(max(limit // SHARE, SMALLEST), BLOCK_SIZE)
         self._blocks: TableStream | list[Documents]
         try:
             if source.is_dir():
-                self._blocks = [read(source, reading, quiet=quiet)]
+                self._blocks = [read(source, reading)]
                 self.rows = len(self._blocks[0])
             else:
                 self._blocks = TableStream(source, reading, keep_all=True, size=size)
                 self.rows = self._blocks.rows
         except EmptyTable as error:
-            self._blocks, self.rows = [no_rows(source, quiet, error)], 0
+            self._blocks, self.rows = [no_rows(source, error)], 0
 
     def __iter__(self) -> Iterator[Documents]:
         """Yield the blocks, and print guesses and skipped rows at the end."""
         yield from self._blocks
         if not isinstance(self._blocks, list):
-            notify_report(self._blocks.report, self._quiet)
+            notify_report(self._blocks.report)
 
 
-def no_rows(source: Path, quiet: bool, found: EmptyTable) -> Documents:
+def no_rows(source: Path, found: EmptyTable) -> Documents:
     """No documents, but the columns of their table, with a message: an empty table is no failure."""
     from topicsteer.corpora import Documents, ReadOptions
 
-    notify(f"{escape(str(source))} has no rows.", quiet)
+    notify(f"{escape(str(source))} has no rows.")
     columns: dict[str, list[object]] = {name: [] for name in found.columns}
     return Documents([], [], columns=columns, numbered=True, reading=ReadOptions(id=found.id))
 
 
-def read_any(source: Path | None, reading: ReadOptions, fitted: TopicModel, quiet: bool) -> Documents:
+def read_any(source: Path | None, reading: ReadOptions, fitted: TopicModel) -> Documents:
     """Read the documents of an update: none of a table without rows, and late labels alone without a table."""
     from topicsteer.corpora import EmptyTable
 
     if source is None:
-        return late_labels(fitted, reading, quiet)
+        return late_labels(fitted, reading)
     try:
-        return read(source, reading, quiet=quiet)
+        return read(source, reading)
     except EmptyTable as error:
-        return no_rows(source, quiet, error)
+        return no_rows(source, error)
 
 
-def late_labels(fitted: TopicModel, reading: ReadOptions, quiet: bool) -> Documents:
+def late_labels(fitted: TopicModel, reading: ReadOptions) -> Documents:
     """Late labels of known documents, as documents without texts."""
     from topicsteer.corpora import Documents, Labels, ReadReport, read_labels
     from topicsteer.corpora.label_files import match_labels
@@ -186,26 +331,25 @@ def late_labels(fitted: TopicModel, reading: ReadOptions, quiet: bool) -> Docume
     ids = list(fitted.state_.topics.ids)
     known = Documents(ids, [""] * len(ids), report=ReadReport(str(reading.label_file)))
     changed, report = match_labels(known, by_id, on_error=reading.on_error)
-    notify_report(report, quiet)
+    notify_report(report)
     has, lacks = zip(*changed.values(), strict=True)
     return Documents([ids[row] for row in changed], [""] * len(changed), list(has), forbidden=list(lacks))
 
 
-def read(
-    source: str | Path, reading: ReadOptions, model: TopicModel | None = None, *, quiet: bool = False
-) -> Documents:
+def read(source: str | Path, reading: ReadOptions, model: TopicModel | None = None) -> Documents:
     """Read a table or folder, with the columns of a model, and print the guesses and the skipped rows."""
     from topicsteer.corpora import read_documents
 
     reading = reading if model is None else reading.after(model.state_.reading)
     documents = read_documents(source, reading)
-    notify_report(documents.report, quiet)
+    notify_report(documents.report)
     return documents
 
 
-def notify_report(report: ReadReport, quiet: bool) -> None:
+def notify_report(report: ReadReport) -> None:
     """Print the guesses and the skipped rows of a report, if there are any."""
-    notify(f"[dim]{escape(str(report))}[/dim]", quiet or not str(report))
+    if str(report):
+        notify(f"[dim]{escape(str(report))}[/dim]")
 
 
 def load(path: Path) -> TopicModel:
@@ -215,10 +359,10 @@ def load(path: Path) -> TopicModel:
     return TopicModel.load(path, frames="polars")  # commands do not load pandas
 
 
-def load_with_documents(path: Path, source: Path | None, reading: ReadOptions, quiet: bool) -> TopicModel:
+def load_with_documents(path: Path, source: Path | None, reading: ReadOptions) -> TopicModel:
     """Load a saved model, with its training documents if their file is given."""
     fitted = load(path)
-    return fitted if source is None else fitted.attach(read(source, reading, fitted, quiet=quiet))
+    return fitted if source is None else fitted.attach(read(source, reading, fitted))
 
 
 def named_embeddings(name: str | None, fitted: TopicModel | None = None) -> NamedEmbeddings | None:

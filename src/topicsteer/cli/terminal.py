@@ -141,13 +141,24 @@ MORE = "More: --json has baselines per topic, confusions and calibration; topics
 
 
 @contextmanager
-def working(quiet: bool = False, silence: float = SILENCE) -> Iterator[types.Progress]:
+def silence() -> Iterator[None]:
+    """Print no messages and no progress inside the ``with`` block."""
+    before = console.quiet
+    console.quiet = True
+    try:
+        yield
+    finally:
+        console.quiet = before
+
+
+@contextmanager
+def working(pause: float = SILENCE) -> Iterator[types.Progress]:
     """Show progress on standard error: one line per stage in a terminal, elsewhere a sign of life now and then."""
-    if quiet:
+    if console.quiet:
         yield lambda *_: None
         return
     if not console.is_terminal:
-        with signs_of_life(silence) as progress:
+        with signs_of_life(pause) as progress:
             yield progress
         return
     name, count = TextColumn("{task.description:<10}"), TextColumn("{task.completed:,} {task.fields[detail]}")
@@ -193,10 +204,8 @@ def signs_of_life(silence: float) -> Iterator[types.Progress]:
         thread.join()
 
 
-def notify(message: str, quiet: bool = False) -> None:
+def notify(message: str) -> None:
     """Print a message on standard error."""
-    if quiet:
-        return
     for path, name in _aliases.items():
         message = message.replace(path, name)
     console.print(message, highlight=False, soft_wrap=not console.is_terminal)  # a terminal breaks words
@@ -207,12 +216,8 @@ def call(path: Path, name: str) -> None:
     _aliases[str(path)] = name
 
 
-def show(
-    values: Mapping[str, Sequence[object]], title: str = "", quiet: bool = False, columns: Iterable[Column] = ()
-) -> None:
+def show(values: Mapping[str, Sequence[object]], title: str = "", columns: Iterable[Column] = ()) -> None:
     """Print a table on standard output; declared columns have their own format."""
-    if quiet:
-        return
     shown = typed(values, columns)
     view = Table()
     for column in shown:
@@ -227,9 +232,7 @@ def show(
     console.print(view)
 
 
-def show_topics(
-    table: Mapping[str, Sequence[object]], title: str, *, belief: str = "", short: bool = True, quiet: bool = False
-) -> None:
+def show_topics(table: Mapping[str, Sequence[object]], title: str, belief: str = "", *, short: bool = True) -> None:
     """Print a table of topics, and the belief about documents that have none of them; a tree is indented.
 
     ``short``: one line per topic, with as many terms as fit.
@@ -237,8 +240,9 @@ def show_topics(
     from topicsteer.analysis.topics import COLUMNS
 
     values = as_tree(table) if "parent" in table else first(table, None)
-    show(one_line_each(values, COLUMNS, Console().width) if short else values, title, quiet, COLUMNS)
-    notify(escape(belief), quiet or not belief)
+    show(one_line_each(values, COLUMNS, Console().width) if short else values, title, COLUMNS)
+    if belief:
+        notify(escape(belief))
 
 
 def as_tree(table: Mapping[str, Sequence[object]]) -> dict[str, list[object]]:
@@ -264,12 +268,12 @@ def as_tree(table: Mapping[str, Sequence[object]]) -> dict[str, list[object]]:
     return found
 
 
-def show_evaluation(result: Evaluation, quiet: bool = False, weakest: int = WEAKEST) -> None:
+def show_evaluation(result: Evaluation, weakest: int = WEAKEST) -> None:
     """Print the scores of single topics and of all topics, and the verdict; --json and the report have more."""
     from topicsteer.analysis.evaluation import OURS
 
     if not result.judged:
-        notify(escape(result.verdict), quiet)
+        notify(escape(result.verdict))
         return
     some = ""
     every = {"average precision" if name == OURS else name: values for name, values in result.table().items()}
@@ -279,11 +283,11 @@ def show_evaluation(result: Evaluation, quiet: bool = False, weakest: int = WEAK
         order = sorted(range(many), key=lambda k: topics["F1"][k])[:weakest]
         topics = {name: [values[k] for k in order] for name, values in topics.items()}
         some = f"\nThe {weakest} weakest of {many} topics; --json or --out gives all"
-    show(topics, f"Topics, on hidden labels{some}", quiet)
+    show(topics, f"Topics, on hidden labels{some}")
     summary = result.summary()
     short = [row for row, measure in enumerate(summary["measure"]) if measure.endswith(("average precision", "F1"))]
-    show({name: [values[row] for row in short] for name, values in summary.items()}, "All topics", quiet)
-    notify("\n".join(escape(text) for text in (result.verdict, MORE) if text), quiet)
+    show({name: [values[row] for row in short] for name, values in summary.items()}, "All topics")
+    notify("\n".join(escape(text) for text in (result.verdict, MORE) if text))
 
 
 def escape(text: str) -> str:
@@ -301,7 +305,6 @@ def amount(size: int | None) -> str:
 def write(
     table: pl.DataFrame,
     out: Path | None,
-    quiet: bool = False,
     *,
     readable: Callable[[Values], Values] | None = None,
     rows: int | None = None,
@@ -315,13 +318,13 @@ def write(
 
     if out is not None:
         sheets.write_table(table, out, formats)
-        notify(f"{len(table):,} rows are in {escape(str(out))}.", quiet)
+        notify(f"{len(table):,} rows are in {escape(str(out))}.")
     elif readable is not None and sys.stdout.isatty():
         values = first(readable(table.to_dict(as_series=False)), rows)
         if "text" in values:  # one or two lines; the file has more
             values["text"] = [visible(text, 60) for text in values["text"]]
         show(values, columns=formats)
         if rows is not None and len(table) > rows:
-            notify(f"{rows} of {len(table):,} rows. --out FILE writes all of them.", quiet)
+            notify(f"{rows} of {len(table):,} rows. --out FILE writes all of them.")
     else:
         print(sheets.csv(table), end="")

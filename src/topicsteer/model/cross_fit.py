@@ -34,10 +34,10 @@ from topicsteer.labels.forest import Forest
 from topicsteer.labels.forms import near_miss
 from topicsteer.labels.supervision import Origin, Supervision
 from topicsteer.model.pipeline import (
+    COLD,
     GUIDE_SEED,
-    NOTHING,
+    Cold,
     Corpus,
-    Reuse,
     choose_threshold,
     known_parts,
     learn,
@@ -77,13 +77,13 @@ class Hidden:
         The documents with all their labels.
     settings : Settings
         Settings of the fit.
-    reuse : Reuse
+    reuse : Cold
         Parts of the fit that do not depend on the hidden labels.
     """
 
     corpus: Corpus
     settings: Settings
-    reuse: Reuse = NOTHING
+    reuse: Cold = COLD
 
     def guide(self, left: Supervision) -> Guide | None:
         """Learn a guide from the labels that are left."""
@@ -135,27 +135,15 @@ def probabilities_of(guide: Guide, corpus: Corpus, threads: int | None) -> Array
     return guide.probabilities(X, threads, embeddings=corpus.embeddings)[:, : len(corpus.supervision.topics)]
 
 
-def cross_fit(
-    corpus: Corpus,
-    settings: Settings,
-    sample: Sample,
-    reuse: Reuse = NOTHING,
-    *,
-    folder: Path,
-    progress: Progress | None = None,
-) -> Predictions | None:
+def cross_fit(hidden: Hidden, sample: Sample, *, folder: Path, progress: Progress | None = None) -> Predictions | None:
     """Predict all documents by guides that did not see the labels of a fold; None if no guide can be learnt.
 
     Parameters
     ----------
-    corpus : Corpus
-        The documents with all their labels.
-    settings : Settings
-        Settings of the fit, with the world decided.
+    hidden : Hidden
+        The documents with all their labels, and settings with the world decided.
     sample : Sample
         The labelled documents.
-    reuse : Reuse
-        Parts of the fit that do not depend on the hidden labels.
     folder : Path
         Folder for predictions on disk.
     progress : callable, optional
@@ -166,17 +154,25 @@ def cross_fit(
     Predictions or None
         One column per known topic, and one for none of them.
     """
+    corpus, settings, reuse = hidden.corpus, hidden.settings, hidden.reuse
     X, fold_of = corpus.rows, sample.folds(FOLDS, settings.random_state)
     directions = reuse.directions
     if directions is None:
         directions = latent_directions(X, GUIDE_SEED, settings.threads)
-    hidden, places = _training_part(corpus, settings, reuse, directions, sample)
+    # Guides learn from labelled and background documents, which are read once. All folds share their latent semantics
+    # and the texts about topics: neither depends on labels.
+    kept = np.union1d(sample.rows, background_rows(corpus.supervision, GUIDE_SEED))
+    part = _some(corpus, kept)
+    names = topic_texts(corpus.codebook, corpus.vectorizer.transform, corpus.encode)
+    latent = dense_features(part.rows.matrix, directions, settings.threads)
+    learnt = Hidden(part, settings, replace(reuse, directions=directions, names=names, latent=latent))
+    places = np.searchsorted(kept, sample.rows)
     guides: list[Guide] = []
     n_folds = int(fold_of.max(initial=-1)) + 1
     for fold in range(n_folds):
         if progress is not None:
             progress("shares", fold, n_folds + 1, f"labels without fold {fold + 1}")
-        guide = hidden.guide(without(hidden.corpus.supervision, places[fold_of == fold]))
+        guide = learnt.guide(without(part.supervision, places[fold_of == fold]))
         if guide is None:
             return None
         guides.append(guide)
@@ -196,22 +192,6 @@ def cross_fit(
         if progress is not None:
             progress("shares", n_folds, n_folds + 1, f"block {done} of {len(blocks)}")
     return Predictions(every.close(), np.concatenate(labelled))
-
-
-def _training_part(
-    corpus: Corpus, settings: Settings, reuse: Reuse, directions: Array, sample: Sample
-) -> tuple[Hidden, NDArray[np.int64]]:
-    """The documents that guides learn from, in memory, and the positions of the labelled documents among them.
-
-    These are labelled and background documents, which are read once for all folds. All folds share their latent
-    semantics and the texts about topics: neither depends on labels.
-    """
-    kept = np.union1d(sample.rows, background_rows(corpus.supervision, GUIDE_SEED))
-    part = _some(corpus, kept)
-    names = topic_texts(corpus.codebook, corpus.vectorizer.transform, corpus.encode)
-    latent = dense_features(part.rows.matrix, directions, settings.threads)
-    shared = replace(reuse, directions=directions, names=names, latent=latent)
-    return Hidden(part, settings, shared), np.searchsorted(kept, sample.rows)
 
 
 def _some(corpus: Corpus, rows: NDArray[np.integer]) -> Corpus:
@@ -279,9 +259,7 @@ class Evidence:
 
 
 def gather(
-    corpus: Corpus,
-    settings: Settings,
-    reuse: Reuse,
+    hidden: Hidden,
     origin: Origin,
     clusters: NDArray[np.int64] | None = None,
     *,
@@ -292,12 +270,8 @@ def gather(
 
     Parameters
     ----------
-    corpus : Corpus
-        The documents of the fit with their labels.
-    settings : Settings
-        Settings of the fit, with the world decided.
-    reuse : Reuse
-        Parts of the fit that do not depend on the hidden labels.
+    hidden : Hidden
+        The documents of the fit with their labels, and settings with the world decided.
     origin : Origin
         How the labelled documents were chosen.
     clusters : array of int (n_documents,), optional
@@ -306,13 +280,14 @@ def gather(
         Folder for predictions on disk.
     progress : callable, optional
     """
+    corpus = hidden.corpus
     rows = np.flatnonzero(corpus.supervision.labelled)
     labels = label_values(corpus.supervision, rows)
     near = same_texts(corpus.rows.take(rows), None if clusters is None else clusters[rows])
     sample = Sample(rows, labels, origin.take(rows), near)
     found = None
-    if settings.guidance is not None and len(rows):
-        found = cross_fit(corpus, settings, sample, reuse, folder=folder, progress=progress)
+    if hidden.settings.guidance is not None and len(rows):
+        found = cross_fit(hidden, sample, folder=folder, progress=progress)
     return Evidence(sample, () if found is None else (found,))
 
 
@@ -428,7 +403,7 @@ def evaluate(
     hidden = Hidden(corpus, settings)
     if settings.guidance is not None:
         directions = latent_directions(corpus.rows, GUIDE_SEED, settings.threads)
-        hidden = replace(hidden, reuse=Reuse(directions=directions))
+        hidden = replace(hidden, reuse=Cold(directions=directions))
         whole = hidden.guide(supervision)
         if whole is not None:  # the folds share its decision
             decided = replace(settings, world="open" if whole.believes_open else "closed")
@@ -464,7 +439,7 @@ def _drawn_shares(hidden: Hidden, progress: Progress | None) -> Array | None:
     n = corpus.rows.shape[0]
     origin = corpus.origin or Origin.unknown(n)
     with Scratch() as folder:
-        evidence = gather(corpus, hidden.settings, hidden.reuse, origin, folder=folder, progress=progress)
+        evidence = gather(hidden, origin, folder=folder, progress=progress)
         tree = TreeColumns(supervision.forest)
         found = estimate(evidence.sample, evidence.predictions, weights=np.ones(n), tree=tree)
     none = len(supervision.topics)

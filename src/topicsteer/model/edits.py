@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,25 +11,22 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.analysis.topics import Topics, merge_topics
-from topicsteer.corpora import Documents
 from topicsteer.guidance.apply import relabelled
 from topicsteer.guidance.discover import MixtureInput, find_groups
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.open_world import latent_positions
-from topicsteer.guidance.outside import learn_outside
 from topicsteer.labels.codebook import Codebook, Topic, check_topic_name
-from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
+from topicsteer.labels.supervision import FORBIDDEN, UNKNOWN
 from topicsteer.model.labelling import training_corpus
-from topicsteer.model.predictor import HISTORY, beginning
-from topicsteer.model.state import FittedState
-from topicsteer.nmf.protocols import Rows
+from topicsteer.model.state import Arrays, FittedState
 from topicsteer.nmf.statistics import History, insert
-from topicsteer.system.files import Scratch, one_at_a_time
+from topicsteer.system.files import one_at_a_time
 from topicsteer.system.threads import workers
 from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
     from topicsteer.guidance.guide import Guide
+    from topicsteer.model.pipeline import Corpus
     from topicsteer.model.predictor import Frame
     from topicsteer.model.topic_model import TopicModel
 
@@ -105,15 +102,13 @@ class Split:
         }
 
 
-def find_parts(
-    state: FittedState, X: Rows, guide: Guide, topic: int, n: int, embeddings: Array | None, threads: int | None
-) -> Split:
-    """Find at most n groups among the documents of a known topic that have no named topic below it.
+def find_parts(state: FittedState, corpus: Corpus, guide: Guide, topic: int, n: int, threads: int | None) -> Split:
+    """Find at most n groups among the documents of a known topic that have no topic below it.
 
     Parameters
     ----------
     state : FittedState
-    X : Rows
+    corpus : Corpus
         The training documents.
     guide : Guide
         The guide of the state.
@@ -121,24 +116,26 @@ def find_parts(
         Number of the topic.
     n : int
         Number of groups, at most.
-    embeddings : array, optional
-        Embeddings of the documents, if the guide was learnt with them.
     threads : int, optional
     """
-    name = state.names[topic]
+    name, membership = state.names[topic], np.asarray(state.memberships[:, topic])
     below = [k for k, record in enumerate(state.codebook) if record.parent == state.codebook.keys[topic]]
-    rows = _documents(state, X, topic)
-    labelled = np.asarray((state.patterns[:, below] == PERMITTED).any(axis=1))[state.pattern[rows]]
-    rows = np.concatenate([rows[labelled], rows[~labelled]])
+    usable = (corpus.rows.sizes > 0) & ~state.judged.has()[:, below].any(axis=1)
+    least = MEMBER * min(1.0, float(np.max(membership[usable], initial=0)))
+    rows = np.flatnonzero(usable & (membership >= least) & (membership > 0))
+    if len(rows) > DOCUMENTS:
+        rows = np.sort(np.random.default_rng(0).choice(rows, DOCUMENTS, replace=False))
     if len(rows) < n * DOCUMENTS_PER_GROUP or not guide.directions.shape[1]:
         raise ValueError(f"the topic {name!r} has too few documents for {n} groups.")
+    terms = corpus.rows.take(rows)
+    E = None if corpus.embeddings is None else corpus.embeddings[rows]
     with workers(threads):
-        terms = X.take(rows)
-        D = guide.features(terms, threads, embeddings=None if embeddings is None else embeddings[rows])
-        topics, none = _known(state, D, topic, below, rows, int(labelled.sum()))
-        fixed = np.arange(len(rows)) < labelled.sum()
-        corpus = MixtureInput(terms, latent_positions(D, guide), topics, none, fixed, threads)
-        found, tree = find_groups(corpus, max(n, min(GROUPS_PER_PART * n, len(rows) // DOCUMENTS_PER_GROUP)))
+        D = guide.features(terms, threads, embeddings=E)
+        known = np.ones((len(rows), 1), dtype=np.float32)
+        nobody = np.zeros(len(rows), dtype=np.bool_)
+        none = membership[rows].astype(np.float32)
+        mixture = MixtureInput(terms, latent_positions(D, guide), known, none, nobody, threads)
+        found, tree = find_groups(mixture, max(n, min(GROUPS_PER_PART * n, len(rows) // DOCUMENTS_PER_GROUP)))
     parts = [np.minimum(found[:, list(part)].sum(axis=1), 1) for part in tree.cut(n)]
     parts = [part for part in parts if (part >= MEMBER).any()]
     if not parts:
@@ -155,37 +152,6 @@ def find_parts(
         ids = tuple(state.ids[int(row)] for row in rows[order])
         groups.append(Group(name, tuple(ranked.top_terms(k, TERMS)), rows[order], ids, part[order], profiles[k]))
     return Split(name, tuple(sorted(groups, key=len, reverse=True)))
-
-
-def _documents(state: FittedState, X: Rows, topic: int) -> NDArray[np.intp]:
-    """Return the documents of a topic, or a sample of them."""
-    membership = np.asarray(state.memberships[:, topic])
-    usable = X.sizes > 0
-    least = MEMBER * min(1.0, float(np.max(membership[usable], initial=0)))
-    rows = np.flatnonzero(usable & (membership >= least) & (membership > 0))
-    if len(rows) > DOCUMENTS:
-        rows = np.sort(np.random.default_rng(0).choice(rows, DOCUMENTS, replace=False))
-    return rows
-
-
-def _known(
-    state: FittedState, D: Array, topic: int, below: list[int], rows: NDArray[np.intp], labelled: int
-) -> tuple[Array, Array]:
-    """Return P(topic below | some topic below) and P(no topic below); the first rows are labelled with one."""
-    if not below:
-        whole = np.ones((len(rows), 1), dtype=np.float32)
-        return whole, np.asarray(state.memberships[rows, topic], dtype=np.float32)
-    states = state.patterns[:, below][state.pattern[rows]]
-    memberships = np.asarray(state.memberships[rows][:, below])
-    given = states == PERMITTED
-    equal = given / np.maximum(given.sum(axis=1, keepdims=True), 1)
-    topics = np.where(given.any(axis=1, keepdims=True), equal, memberships).astype(np.float32)
-    none = np.clip(1 - memberships.sum(axis=1), 0, 1)
-    if labelled:
-        nobody = np.zeros((0, D.shape[1])), np.zeros(0, dtype=np.int64)
-        none = learn_outside(D, states[:labelled], memberships, *nobody)[0].none(D)
-        none[:labelled] = 0
-    return topics, np.where((states == FORBIDDEN).all(axis=1), np.float32(1), none).astype(np.float32)
 
 
 def adopt_group(state: FittedState, group: Group, name: Hashable) -> FittedState:
@@ -209,10 +175,6 @@ def adopt_group(state: FittedState, group: Group, name: Hashable) -> FittedState
     W[group.rows, above] -= W[group.rows, known]
     H = insert(state.components, known, 1, 0)
     H[known] = group.profile * (np.linalg.norm(H[above]) / max(float(np.linalg.norm(group.profile)), 1e-30))
-    history = None
-    if state.history is not None:
-        wide = History(**state.history).widen(known, 1, 0)
-        history = {part: getattr(wide, part) for part in HISTORY}
     return replace(
         state,
         codebook=book,
@@ -223,7 +185,7 @@ def adopt_group(state: FittedState, group: Group, name: Hashable) -> FittedState
         patterns=supervision.patterns,
         memberships=memberships,
         thresholds=np.append(state.thresholds, state.thresholds[above]),
-        history=history,
+        history=_history(state, lambda earlier: earlier.widen(known, 1, 0)),
         estimator=dict(state.estimator) | {"n_components": len(H)},
     )
 
@@ -273,7 +235,8 @@ def replanted(state: FittedState, book: Codebook) -> FittedState:
     patterns = tree.replanted(state.patterns, before, complete)
     now = replace(state, codebook=book, patterns=patterns, thresholds=tree.lowered(state.thresholds))
     memberships = np.array(state.memberships)
-    memberships[:, :known] = tree.raised(np.where(_forced(now), 0, memberships[:, :known]))
+    forbidden = (now.patterns == FORBIDDEN)[now.pattern]
+    memberships[:, :known] = tree.raised(np.where(forbidden, 0, memberships[:, :known]))
     labelled = now.supervision.labelled
     memberships[labelled] = relabelled(memberships[labelled], replace(now.supervision, pattern=now.pattern[labelled]))
     if state.outside is not None:
@@ -282,54 +245,75 @@ def replanted(state: FittedState, book: Codebook) -> FittedState:
     return replace(now, memberships=memberships, document_topics=np.where(permitted, state.document_topics, 0))
 
 
-def _forced(state: FittedState) -> NDArray[np.bool_]:
-    """Known topics that the labels of each document forbid."""
-    return np.asarray((state.patterns == FORBIDDEN)[state.pattern])
-
-
-def with_keys(state: FittedState, keys: Sequence[int]) -> FittedState:
-    """Set the keys of the known topics, for a model of a version without keys."""
-    if len(keys) != len(state.codebook):
-        raise ValueError(f"expected one key per known topic, {len(state.codebook)}; got {len(keys)}.")
-    now = dict(zip(state.codebook.keys, keys, strict=True))
-    above = (None if topic.parent is None else now[topic.parent] for topic in state.codebook)
-    topics = [replace(t, key=now[t.key], parent=parent) for t, parent in zip(state.codebook, above, strict=True)]
-    return replace(state, codebook=Codebook(tuple(topics)))
-
-
 def merge(state: FittedState, group: Sequence[int], name: str | None = None) -> FittedState:
     """Merge topics into the first: weights and labels are added up. The result is known if one of them is."""
-    first, rest, n_known = group[0], list(group[1:]), len(state.codebook)
-    H, W = state.components, state.document_topics
+    first, rest, n_known = group[0], group[1:], len(state.codebook)
     known = [k for k in group if k < n_known]
-    history = state.history
-    if history is not None:
-        sizes = np.ones(len(H))
-        sizes[list(group)] = H[list(group)].sum(axis=1)  # the weights of merge_topics
-        joined = History(**history).times(sizes).merge(group)
-        history = {part: getattr(joined, part) for part in HISTORY}
-    components, document_topics = merge_topics(H, W, group)
+    guided = [k for k in group if k < n_known + len(state.free_groups)]
+    free = guided[len(known) :]
     names = [text for k, text in enumerate(state.names) if k not in rest]
     names[first] = name or names[first]
-    state = _merge_memberships(state, group)
-    if len(known) > 1:
-        state = _merge_known(state, known)
-    left = len(state.codebook)
-    unnamed = replace(
+    memberships = np.array(state.memberships)
+    if guided:
+        memberships[:, first] = memberships[:, guided].max(axis=1)
+    if known and free:
+        memberships[:, -1] = np.prod(1 - memberships[:, :n_known], axis=1)
+    classes = [k for topic in free for k in state.free_groups[topic - n_known]]
+    groups = list(state.groups)
+    free_groups = list(state.free_groups)
+    if known:
+        own = [*state.groups[first], *(classes_of(state) + k for k in classes)]
+        groups[first] = (*own, *(k for topic in known[1:] for k in state.groups[topic]))
+    elif free:
+        free_groups[first - n_known] = tuple(sorted(classes))
+    sizes = np.ones(len(state.components))
+    sizes[list(group)] = state.components[list(group)].sum(axis=1)  # the weights of merge_topics
+    components, document_topics = merge_topics(state.components, state.document_topics, group)
+    merged = replace(
         state,
         components=components,
         document_topics=document_topics,
-        history=history,
-        free_names=tuple(f"free {k}" for k in range(len(names) - left)),
+        memberships=np.delete(memberships, guided[1:], axis=1),
+        groups=tuple(own for k, own in enumerate(groups) if k not in rest),
+        free_groups=tuple(own for k, own in enumerate(free_groups) if n_known + k not in rest),
+        free_names=tuple(text for k, text in enumerate(state.free_names) if n_known + k not in rest),
+        history=_history(state, lambda earlier: earlier.times(sizes).merge(group)),
     )
-    return rename(replanted(unnamed, unnamed.codebook), names)
+    if len(known) > 1:
+        merged = _merge_labels(merged, known)
+    return rename(replanted(merged, merged.codebook), names)
+
+
+def _merge_labels(state: FittedState, known: Sequence[int]) -> FittedState:
+    """Merge the labels, profiles and thresholds of known topics."""
+    first, rest, kept = known[0], known[1:], list(known)
+    counts = state.supervision.counts[kept][:, None]
+    profiles = state.profiles.copy()
+    profiles[first] = (counts * profiles[kept]).sum(axis=0) / max(int(counts.sum()), 1)
+    thresholds = state.thresholds.copy()
+    thresholds[first] = thresholds[kept].min()
+    return replace(
+        state,
+        codebook=state.codebook.merge(known),
+        profiles=np.delete(profiles, rest, axis=0),
+        patterns=state.supervision.merge(known).patterns,
+        thresholds=np.delete(thresholds, rest),
+    )
+
+
+def _history(state: FittedState, change: Callable[[History], History]) -> Arrays | None:
+    """The statistics of earlier documents after a change of the topics."""
+    return None if state.history is None else vars(change(History(**state.history)))
 
 
 def adopt(state: FittedState, topic: int, name: Hashable) -> FittedState:
     """Make a free topic known, as the last of the known topics; no document gets a label."""
     known, free = len(state.codebook), topic - len(state.codebook)
     if not 0 <= free < len(state.free_groups):
-        raise ValueError(f"{state.names[topic]!r} cannot be adopted: {_why_not(state, topic)}.")
+        why = "the model was fitted without groups of documents; label some of its documents instead"
+        if topic < known:
+            why = "it is a known topic"
+        raise ValueError(f"{state.names[topic]!r} cannot be adopted: {why}.")
     taken = state.names[:topic] + state.names[topic + 1 :]
     if str(name) in taken:
         raise ValueError(f"the name {name!r} belongs to another topic; use merge to combine the two.")
@@ -337,16 +321,6 @@ def adopt(state: FittedState, topic: int, name: Hashable) -> FittedState:
     columns = [*order, len(order)]
     memberships = np.asarray(state.memberships)[:, columns]
     memberships[:, -1] *= 1 - memberships[:, known]
-    history = None
-    if state.history is not None:
-        before = History(**state.history)
-        history = {
-            "cross": before.cross[:, order],
-            "gram": before.gram[np.ix_(order, order)],
-            "penalty": before.penalty[order],
-            "totals": before.totals,
-            "scale": before.scale[order],
-        }
     unknown = np.full((len(state.patterns), 1), UNKNOWN, dtype=state.patterns.dtype)
     key = max(state.codebook.keys, default=0) + 1
     first = classes_of(state)
@@ -362,76 +336,13 @@ def adopt(state: FittedState, topic: int, name: Hashable) -> FittedState:
         patterns=np.hstack([state.patterns, unknown]),
         memberships=memberships,
         thresholds=np.append(state.thresholds, np.median(state.thresholds)),
-        history=history,
+        history=_history(state, lambda earlier: earlier.take(order)),
     )
 
 
 def classes_of(state: FittedState) -> int:
     """Number of the guide's first group: the number of known topics when it was learnt."""
     return 0 if state.outside is None else int(state.outside["counts"][0])
-
-
-def adopted_groups(state: FittedState) -> tuple[int, ...]:
-    """Groups of documents that are part of known topics."""
-    first = classes_of(state)
-    return tuple(k - first for group in state.groups for k in group if k >= first)
-
-
-def _why_not(state: FittedState, topic: int) -> str:
-    if topic < len(state.codebook):
-        return "it is a known topic"
-    return "the model was fitted without groups of documents; label some of its documents instead"
-
-
-def _merge_memberships(state: FittedState, group: Sequence[int]) -> FittedState:
-    """Merge memberships and classes of a group with free topics; known topics alone are left to `_merge_known`."""
-    known, first = len(state.codebook), group[0]
-    free = [k for k in group if known <= k < known + len(state.free_groups)]
-    if not free:
-        return state
-    memberships = np.array(state.memberships)
-    memberships[:, first] = memberships[:, [k for k in group if k < known or k in free]].max(axis=1)
-    if first < known:
-        memberships[:, -1] = np.prod(1 - memberships[:, :known], axis=1)
-    classes = [k for topic in free for k in state.free_groups[topic - known]]
-    groups, free_groups = list(state.groups), list(state.free_groups)
-    if first < known:
-        groups[first] = (*groups[first], *(classes_of(state) + k for k in classes))
-    else:
-        free_groups[first - known] = tuple(sorted(classes))
-    gone = [k for k in free if k != first]
-    return replace(
-        state,
-        memberships=np.delete(memberships, gone, axis=1),
-        groups=tuple(groups),
-        free_groups=tuple(group for k, group in enumerate(free_groups) if known + k not in gone),
-    )
-
-
-def _merge_known(state: FittedState, known: Sequence[int]) -> FittedState:
-    """Merge labels, profiles, memberships and thresholds of known topics."""
-    first, rest, kept = known[0], known[1:], list(known)
-    counts = state.supervision.counts[kept][:, None]
-    profiles = state.profiles.copy()
-    profiles[first] = (counts * profiles[kept]).sum(axis=0) / max(int(counts.sum()), 1)
-    memberships = np.delete(
-        state.memberships, rest, axis=1
-    )  # np.delete copies: the originals may be mapped from a file
-    memberships[:, first] = state.memberships[:, kept].max(axis=1)
-    thresholds = state.thresholds.copy()
-    thresholds[first] = thresholds[kept].min()
-    groups = list(state.groups)
-    groups[first] = tuple(k for topic in known for k in state.groups[topic])
-    supervision: Supervision = state.supervision.merge(known)
-    return replace(
-        state,
-        codebook=state.codebook.merge(known),
-        profiles=np.delete(profiles, rest, axis=0),
-        patterns=supervision.patterns,
-        memberships=memberships,
-        thresholds=np.delete(thresholds, rest),
-        groups=tuple(group for k, group in enumerate(groups) if k not in rest),
-    )
 
 
 class Edits:
@@ -481,12 +392,6 @@ class Edits:
         return self._model
 
     @one_at_a_time
-    def with_keys(self, keys: Sequence[int]) -> TopicModel:
-        """Set the keys of the known topics, for a model of a version without keys."""
-        self._model.state_ = with_keys(self._model.state_, keys)
-        return self._model
-
-    @one_at_a_time
     def merge(self, topics: Sequence[Hashable], name: str | None = None) -> TopicModel:
         """Merge topics; their weights and labels are added up.
 
@@ -526,77 +431,26 @@ class Edits:
             self._model.state_ = adopt(self._model.state_, self._model._number(topic), name)
             return self._model.labels.surest(name, n)
         self._model.state_ = adopt_group(self._model.state_, topic, name)
-        table: dict[str, list[Any]] = {"id": list(topic.ids[:n]), "membership": topic.membership[:n].tolist()}
-        if self._model.documents_ is not None:
-            table["text"] = [beginning(self._model.documents_.texts[int(row)]) for row in topic.rows[:n]]
-        return self._model._table(table)
+        return self._model._documents_table(topic.rows[:n].tolist(), {"membership": topic.membership[:n].tolist()})
 
     @one_at_a_time
-    def cut(self, free_topics: int) -> TopicModel:
-        """Show another number of free topics. Groups of documents, known topics and their memberships stay.
+    def split(self, topic: Hashable, n: int = 2) -> Split:
+        """Find groups of the documents of a known topic that have no topic below it.
 
-        Parameters
-        ----------
-        free_topics : int
-            Largest number of free topics.
-        """
-        from topicsteer.guidance import open_world
-
-        guide, adopted = self._guide_with_groups(), adopted_groups(self._model.state_)
-        return self._regroup(open_world.free_topics(guide, free_topics, len(self._model.state_.ids), adopted))
-
-    @one_at_a_time
-    def split(self, topic: Hashable, n: int = 2) -> Split | TopicModel:
-        """Find the parts of a topic.
-
-        Of a known topic: groups of the documents that have the topic, and no topic below it. Nothing changes until
-        :meth:`adopt` turns one of the groups into a topic. A free topic is replaced by its most different parts.
+        Nothing changes until :meth:`adopt` turns one of the groups into a topic.
 
         Parameters
         ----------
         topic : topic
             Name or number.
         n : int, default=2
-            Number of parts, at most.
-
-        Returns
-        -------
-        Split
-            The groups of a known topic; for a free topic, the model itself.
+            Number of groups, at most.
         """
-        number, known = self._model._number(topic), len(self._model.codebook)
+        model, number = self._model, self._model._number(topic)
         if not (isinstance(n, int) and n >= 2):
             raise ValueError(f"a split needs 2 parts or more; got {n!r}.")
-        if number < known:
-            guide = self._model.guide_
-            if guide is None:
-                raise ValueError("a split needs guidance, and labels or words about topics.")
-            E, threads = self._model._training_embeddings(), self._model._settings().threads
-            return find_parts(self._model.state_, self._model._training_rows(), guide, number, n, E, threads)
-        guide, groups = self._guide_with_groups(), list(self._model.state_.free_groups)
-        if not number - known < len(groups) or len(groups[number - known]) < 2 or guide.tree is None:
-            raise ValueError(
-                f"the topic {self._model.state_.topics.names[number]!r} has no parts: it is a single group."
-            )
-        groups[number - known : number - known + 1] = guide.tree.parts(groups[number - known], n)
-        return self._regroup(tuple(groups))
-
-    def _guide_with_groups(self) -> Guide:
-        guide: Guide | None = self._model.guide_
-        if guide is None or not guide.n_groups:
-            raise ValueError("this model has no groups of documents without a known topic: fit it in an open world.")
-        return guide
-
-    def _regroup(self, free_groups: tuple[tuple[int, ...], ...]) -> TopicModel:
-        """Factorise again with other free topics, and the guide as it is."""
-        from topicsteer.model import pipeline
-
-        model = self._model
-        documents = Documents(model.state_.ids, model._texts())
-        corpus = replace(training_corpus(model), documents=documents)
-        work = Scratch()
-        model.state_ = pipeline.regroup(
-            model.state_, corpus, model._settings(), self._guide_with_groups(), free_groups, work.path
-        )
-        self._model._rows, self._model._work = corpus.rows, work  # the folder lives as long as the model
-        return self._model
+        if number >= len(model.codebook):
+            raise ValueError(f"{model.state_.names[number]!r} is a free topic: adopt it first.")
+        if model.guide_ is None:
+            raise ValueError("a split needs guidance, and labels or words about topics.")
+        return find_parts(model.state_, training_corpus(model), model.guide_, number, n, model.threads)

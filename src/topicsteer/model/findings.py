@@ -1,4 +1,4 @@
-"""Findings of a fitted model: shares, coders, and the paper trail."""
+"""Findings of a fitted model: shares, coders, the paper trail, reports and maps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -15,12 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from topicsteer import __version__
+from topicsteer.analysis import map_layout as maps
 from topicsteer.analysis.agreement import comparison_table, disagreements, label_weights, people_of
 from topicsteer.analysis.evaluation import LOGISTIC, OURS, Evaluation
 from topicsteer.analysis.groups import Groups
+from topicsteer.analysis.label_advice import label_effects
+from topicsteer.analysis.map_layout import Layout
 from topicsteer.analysis.prevalence import Prevalence
 from topicsteer.analysis.sampling import Sample, label_values
 from topicsteer.analysis.table_columns import Column, missing
@@ -28,19 +32,29 @@ from topicsteer.analysis.topics import corrected
 from topicsteer.corpora import Documents, ReadOptions, ReadReport
 from topicsteer.corpora.documents import OnError
 from topicsteer.corpora.label_files import read_predictions
-from topicsteer.labels.codebook import Lineage
+from topicsteer.labels.codebook import Lineage, topic_columns
 from topicsteer.labels.coder import PEOPLE, Coder, check_coder_name, coder_of
 from topicsteer.labels.forms import NO_PARENTS
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Kind
-from topicsteer.model.cross_fit import Evidence, clusters_of, gather, groups_of, same_but_texts, shares, weights_of
+from topicsteer.model.cross_fit import (
+    Evidence,
+    Hidden,
+    clusters_of,
+    gather,
+    groups_of,
+    same_but_texts,
+    shares,
+    weights_of,
+)
 from topicsteer.model.labelling import training_corpus
 from topicsteer.model.pipeline import reuse_of
-from topicsteer.model.predictor import beginning
-from topicsteer.model.reports import document_map
-from topicsteer.report.map_page import map_table
+from topicsteer.report.breakdown import Breakdown
+from topicsteer.report.map_page import MappedDocuments, map_table
 from topicsteer.report.methods_page import MethodsPage, Section, html, markdown
+from topicsteer.report.page import Example, ReportData
 from topicsteer.system.files import Scratch, one_at_a_time, write_text
-from topicsteer.system.types import Progress
+from topicsteer.system.types import Array, Progress
+from topicsteer.system.values import NONE
 
 if TYPE_CHECKING:
     from topicsteer.model.predictor import Frame
@@ -51,54 +65,51 @@ if TYPE_CHECKING:
 Coders = Mapping[str, Any]
 
 
-def read_coder(
-    name: str,
-    source: object,
-    documents: Documents,
-    topics: Sequence[Any],
+def coders_of(
+    model: TopicModel,
+    coders: Coders,
     *,
     on_error: OnError = "skip",
-    lineage: Lineage = NO_PARENTS,
-) -> tuple[Coder, ReadReport]:
-    """Read a coder from a file or DataFrame with ids; the report has one line per row that was not used as it is."""
-    found = read_predictions(source, documents, topics, on_error=on_error, topic_of=lineage.topic)
-    return coder_of(name, found.labels, len(documents), topics, scores=found.scores, lineage=lineage), found.report
+    report: Callable[[ReadReport], object] | None = None,
+) -> list[Coder]:
+    """Coders in any accepted form, over the training documents and known topics of a model.
 
-
-def answered_documents(model: TopicModel) -> Documents:
-    """The training documents, for answers to them: ids, texts if they are attached, and the name of the id column."""
-    texts = [""] * len(model.state_.ids) if model.documents_ is None else model.documents_.texts
-    return Documents(model.state_.ids, texts, reading=ReadOptions.from_json(model.state_.reading))
-
-
-def lineage_of(model: TopicModel) -> Lineage:
-    """The parents of a model's topics, and its separator of paths; without parents, no answer is a path."""
-    if model.codebook.forest.flat:
-        return NO_PARENTS
-    separator = model.state_.parameters.get("path_separator")
-    return Lineage.of(model.codebook, None, separator if isinstance(separator, str) else None)
-
-
-def coders_of(model: TopicModel, coders: Coders) -> list[Coder]:
-    """Coders in any accepted form, over the training documents and known topics of a model."""
+    Parameters
+    ----------
+    model : TopicModel
+    coders : mapping of str to answers
+    on_error : {"skip", "raise"}
+        What to do with bad rows of a file.
+    report : callable, optional
+        Called with the report on each file: one line per row that was not used as it is.
+    """
     if not isinstance(coders, Mapping):
         raise TypeError(f'coders is a {type(coders).__name__}: expected a dict of names, such as {{"gpt": "gpt.csv"}}.')
-    topics, ids, lineage = model.state_.supervision.topics, model.state_.ids, lineage_of(model)
-    found, names = list[Coder](), set[str]()
-    for name, given in coders.items():
-        if check_coder_name(name) in names:
+    state, topics, lineage = model.state_, model.state_.supervision.topics, NO_PARENTS
+    if not model.codebook.forest.flat:  # without parents, no answer is a path
+        separator = state.parameters.get("path_separator")
+        lineage = Lineage.of(model.codebook, None, separator if isinstance(separator, str) else None)
+    n = len(state.ids)
+    texts = [""] * n if model.documents_ is None else model.documents_.texts
+    documents = Documents(state.ids, texts, reading=ReadOptions.from_json(state.reading))
+    found: dict[str, Coder] = {}
+    for given_name, given in coders.items():
+        name = check_coder_name(given_name)
+        if name in found:
             raise ValueError(f"two coders have the name {name!r}: choose another.")
-        names.add(check_coder_name(name))
         if isinstance(given, Coder):
-            if given.answers.topics != topics or len(given.answers.pattern) != len(ids):
+            if given.answers.topics != topics or len(given.answers.pattern) != n:
                 raise ValueError(f"coder {name}: the documents or topics are not the ones in the model.")
-            found.append(replace(given, name=name))
+            found[name] = replace(given, name=given_name)
         elif isinstance(given, str | os.PathLike) or hasattr(given, "columns"):
             source = Path(given) if isinstance(given, str) and "://" not in given else given
-            found.append(read_coder(name, source, answered_documents(model), topics, lineage=lineage)[0])
+            read = read_predictions(source, documents, topics, on_error=on_error, topic_of=lineage.topic)
+            found[name] = coder_of(given_name, read.labels, n, topics, scores=read.scores, lineage=lineage)
+            if report is not None:
+                report(read.report)
         else:
-            found.append(coder_of(name, given, len(ids), topics, lineage=lineage))
-    return found
+            found[name] = coder_of(given_name, given, n, topics, lineage=lineage)
+    return list(found.values())
 
 
 def coder_table(model: TopicModel, coders: Sequence[Coder]) -> dict[str, list[Any]]:
@@ -447,8 +458,8 @@ class Findings:
             # The folds share the decision of the fit.
             settings = replace(model._settings(), world="open" if model.state_.believes_open else "closed")
             origin = model.state_.label_origin
-            corpus, reuse = training_corpus(model), reuse_of(model.predictor_, choice=True)
-            found = gather(corpus, settings, reuse, origin, clusters, folder=work.path, progress=progress)
+            hidden = Hidden(training_corpus(model), settings, reuse_of(model.predictor_, choice=True))
+            found = gather(hidden, origin, clusters, folder=work.path, progress=progress)
             kept = model._gathered = (model.state_, key, found, work)  # the folder lives as long as the model
         return kept[2]
 
@@ -498,19 +509,15 @@ class Findings:
             The id, the coder, the topics according to people and to the coder (``answer``), its score, and the start of
             the text.
         """
-        state, documents = self._model.state_, self._model.documents_
-        people = people_of(state.supervision)
+        people = people_of(self._model.state_.supervision)
         found = [one for coder in coders_of(self._model, coders) for one in disagreements(coder, people)]
-        table: dict[str, list[Any]] = {
-            "id": [state.ids[one.row] for one in found],
+        columns = {
             "coder": [one.coder for one in found],
             "people": ["; ".join(one.theirs) for one in found],
             "answer": ["; ".join(one.ours) for one in found],
             "score": [one.score for one in found],
         }
-        if documents is not None:
-            table["text"] = [beginning(documents.texts[one.row]) for one in found]
-        return self._model._table(table)
+        return self._model._documents_table([one.row for one in found], columns)
 
     def methods(
         self,
@@ -586,3 +593,137 @@ class Findings:
             its ``text``.
         """
         return self._model._table(map_table(document_map(self._model, progress=progress)))
+
+
+# --- reports and maps ---
+
+
+def breakdowns(model: TopicModel, by: Sequence[str | Groups], progress: Progress | None = None) -> list[Breakdown]:
+    """Shares in the whole corpus, and in the groups of each column.
+
+    Parameters
+    ----------
+    model : TopicModel
+        A model with its documents.
+    by : sequence of column names or Groups
+        ``"date:month"`` names the period of a date. Each column has a part of its own.
+    progress : callable, optional
+    """
+    overall = model.findings.prevalence(progress=progress)
+    found = [Breakdown.of(overall)]
+    for column in by:
+        shares = model.findings.prevalence(column, progress=progress)
+        found.append(Breakdown.of(shares, overall.sentences))
+    return found
+
+
+def document_map(
+    model: TopicModel,
+    layout: Layout | None = None,
+    progress: Progress | None = None,
+    *,
+    most: int = maps.MOST,
+) -> MappedDocuments:
+    """The map of the training documents, with their ids and texts.
+
+    Parameters
+    ----------
+    model : TopicModel
+        Without its documents, the map has no texts, and documents lie around their topics.
+    layout : Layout, optional
+        Places of the documents. Default: they are computed.
+    progress : callable, optional
+        As in `TopicModel.fit`.
+    most : int
+        Number of documents on the map, at most.
+    """
+    state, topics = model.state_, model.state_.topics
+    labelled = state.supervision.labelled
+    rows = layout.rows if layout else maps.chosen_rows(len(topics.ids), labelled, model.random_state, most=most)
+    P = np.asarray(state.judged.values[rows])
+    judged = state.judge(P.astype(np.float32, copy=False))
+    topic = judged.main()
+    membership = np.take_along_axis(judged.values, topic[:, None], axis=1)[:, 0]
+    found = maps.DocumentMap(
+        layout or _layout(model, rows, P, progress),
+        (*topics.names, NONE),
+        topics.n_known,
+        topic,
+        membership,
+        labelled[rows],
+    )
+    documents = model.documents_
+    texts = None if documents is None else [documents.texts[i] for i in rows]
+    return MappedDocuments(found, [topics.ids[i] for i in rows], texts)
+
+
+def _layout(model: TopicModel, rows: maps.Rows, P: Array, progress: Progress | None) -> Layout:
+    """Places by words and memberships; around the topics if there are no texts, few documents or no umap-learn."""
+    n, seed = len(model.state_.topics.ids), model.random_state
+    if model.documents_ is not None and maps.can_lay_out() and len(rows) >= maps.FEWEST:
+        X = model._training_rows().take(rows)
+        directions = None if model.guide_ is None else model.guide_.directions
+        latent = maps.latent_semantics(X, directions, seed, model.threads)
+        points = maps.features(latent, _predicted(model, X, rows, P))
+        places, aspect = maps.lay_out(points, seed, model.threads, progress)
+        return Layout(rows, places, aspect, "umap", n)
+    return Layout(rows, maps.around_topics(P, model.state_.topics.positions, seed), 1.6, "topics", n)
+
+
+def _predicted(model: TopicModel, X: sp.csr_array, rows: maps.Rows, P: Array) -> Array:
+    """Memberships as predicted; a membership of 1 by a label would set labelled documents apart from the others."""
+    labelled = np.flatnonzero(model.state_.supervision.labelled[rows])
+    predicted = np.array(P, dtype=np.float32)
+    if len(labelled):
+        embeddings = model._training_embeddings()
+        own = None if embeddings is None else embeddings[rows[labelled]]
+        predicted[labelled] = model.predictor_.all_memberships(X[labelled], own)
+    return predicted
+
+
+# Example documents per topic in a report.
+EXAMPLES = 3
+# A word is marked in an example if it contributes at least this share of the strongest word's contribution.
+MARKED = 0.12
+
+
+def report_data(
+    model: TopicModel,
+    *,
+    title: str = "Topics",
+    evaluation: Evaluation | None = None,
+    by: str | Sequence[str] = (),
+    shares: bool = False,
+    map: bool | Layout = False,
+    progress: Progress | None = None,
+) -> ReportData:
+    """The content of a report; see `TopicModel.report`."""
+    columns = [by] if isinstance(by, str) else list(by)
+    parts = breakdowns(model, columns, progress) if shares or columns else []
+    state, estimator, examples = model.state_, model.estimator_, {}
+    if model.documents_ is not None:
+        for k, name in enumerate(state.topics.names):
+            shown = [(i, model.explain(row=i)) for i in state.topics.top_rows(k, EXAMPLES)]
+            examples[k] = [Example(state.topics.ids[i], e.text, e.strengths(name, MARKED)) for i, e in shown]
+    declared = state.parameters.get("world")
+    world = f"{'open' if state.believes_open else 'closed'}, not declared"
+    if declared:
+        world = f"{declared}, as declared"
+    settings = {"fingerprint of the documents": state.fingerprint, "world": world}
+    if state.interrupted:
+        settings["unfinished"] = "the fit was interrupted"
+    settings |= {k: v for k, v in estimator.get_params().items() if k not in ("init", "topics")}
+    return ReportData(
+        title=title,
+        topics=state.topics,
+        examples=examples,
+        guidance=label_effects(state.topics, state.supervision, state.profiles),
+        evaluation=evaluation,
+        settings=settings | model.vectorizer_.get_params(),
+        belief=model.belief,
+        groups=[len(group) for group in state.free_groups],
+        codebook=topic_columns(model.codebook),
+        shares=parts,
+        labelled=int(state.supervision.labelled.sum()),
+        documents=document_map(model, None if isinstance(map, bool) else map, progress) if map else None,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,12 @@ from topicsteer.analysis.suggestions import (
     WAYS,
     Suggestion,
     at_random,
+    audit,
     by_doubt,
     least_sure,
     suggest,
-    suggest_unknown,
 )
+from topicsteer.guidance.apply import topic_probabilities
 from topicsteer.guidance.memberships import FREE_THRESHOLD
 from topicsteer.labels.supervision import CHOSEN, PROBABILITY, Kind
 from topicsteer.model.predictor import beginning
@@ -70,8 +71,8 @@ class LabelHelp:
             Number of documents; near duplicates are skipped.
         topic : str, optional
             A topic: the least sure documents among those given it. "free 3" is the third free topic.
-        how : {"useful", "groups", "random", "prevalence"}, default="useful"
-            "useful": labels from which the model learns most. "groups": large groups without a topic. "random".
+        how : {"useful", "random", "prevalence"}, default="useful"
+            "useful": labels from which the model learns most. "random".
             "prevalence": for shares of topics; at random first, then by doubt with known probability.
 
         Returns
@@ -110,8 +111,6 @@ class LabelHelp:
             return least_sure(state.judged.values, FREE_THRESHOLD, k, state.names[k], rows)[:n]
         if k is not None:
             return least_sure(belongs, float(state.thresholds[k]), k, state.names[k], rows)[:n]
-        if how == "groups":
-            return self._in_groups(rows)[:n]
         if how == "random":
             return at_random(rows, n, seed)
         if how == "prevalence":
@@ -139,30 +138,12 @@ class LabelHelp:
         last = self._model.state_.label_origin.rounds
         return f"{name} {last + 1}" if last else name
 
-    def _in_groups(self, rows: NDArray[np.intp]) -> list[Suggestion]:
-        """Documents of the largest free topics, in turn."""
-        known, free = len(self._model.codebook), len(self._model.state_.free_names)
-        if not free:
-            raise ValueError('how="groups" needs free topics.')
-        P = self._model.state_.judged.free
-        others = np.ones(len(P), dtype=np.bool_)
-        others[rows] = False
-        sizes = self._model.state_.judged.has()[:, known : known + free].sum(axis=0).tolist()
-        return suggest_unknown(P, self._model.state_.free_names, sizes, others)
-
     def surest(self, topic: Hashable, n: int = 10) -> Frame:
         """Table of the unlabelled documents that most surely have a topic: id, membership, start of the text."""
-        k, result = self._model._number(topic), self._model.state_.topics
-        belongs = np.array(self._model.state_.judged.values[:, k])
+        belongs = np.array(self._model.state_.judged.values[:, self._model._number(topic)])
         belongs[self._model.state_.supervision.labelled] = -1
         rows = [int(i) for i in np.argsort(-belongs, kind="stable")[:n] if belongs[i] > 0]
-        table: dict[str, list[Any]] = {
-            "id": [result.ids[i] for i in rows],
-            "membership": [float(belongs[i]) for i in rows],
-        }
-        if self._model.documents_ is not None:
-            table["text"] = [beginning(self._model.documents_.texts[i]) for i in rows]
-        return self._model._table(table)
+        return self._model._documents_table(rows, {"membership": [float(belongs[i]) for i in rows]})
 
     def audit(self, n: int | None = None) -> Frame:
         """Labels that look wrong or missing, most doubtful first; each document is predicted without its own labels.
@@ -178,20 +159,21 @@ class LabelHelp:
             The id, the topic, the label ("permitted", "forbidden", "unknown"), the probability and the reason.
         """
         doubts = self.doubts(n)
-        table: dict[str, list[Any]] = {
-            "id": [self._model.state_.topics.ids[d.row] for d in doubts],
-            "topic": [self._model.state_.topics.names[d.topic] for d in doubts],
+        columns = {
+            "topic": [self._model.state_.names[d.topic] for d in doubts],
             "given": [d.given for d in doubts],
             "probability": [d.probability for d in doubts],
             "why": [d.why for d in doubts],
         }
-        if self._model.documents_ is not None:
-            table["text"] = [beginning(self._model.documents_.texts[d.row]) for d in doubts]
-        return self._model._table(table)
+        return self._model._documents_table([d.row for d in doubts], columns)
 
     def doubts(self, n: int | None = None) -> list[Doubt]:
         """The rows of :meth:`audit` as records, with numbers of documents and topics."""
-        return self._model.predictor_.doubts(n)
+        state, guide = self._model.state_, self._model.guide_
+        if guide is None:
+            raise ValueError("an audit needs labels and guidance: label some documents, and fit with guidance.")
+        found = topic_probabilities(guide.left_out_probabilities(), state.groups, state.codebook.forest)
+        return audit(found, guide.rows, state.supervision)[:n]
 
     def effects(self) -> Frame:
         """Table with one row per known topic: whether its labels took effect; see `label_effects`."""
@@ -215,13 +197,6 @@ class LabelHelp:
         settings = replace(self._model._settings(), world="closed")
         hidden = Hidden(training_corpus(self._model), settings, reuse_of(self._model.predictor_, choice=True))
         return advise(self._model.state_.supervision, hidden.scores, self._model.random_state, progress)
-
-    @property
-    def unsupported(self) -> list[Hashable]:
-        """Names of known topics that nothing ties to a document: no label, and no word that occurs in the corpus."""
-        from topicsteer.guidance.support import unsupported_topics
-
-        return unsupported_topics(self._model.state_.supervision, self._model.guide_)
 
     def proposed_keywords(self, n: int = 5) -> dict[str, list[str]]:
         """Terms that go with each known topic and are not among its words yet, as further keywords."""

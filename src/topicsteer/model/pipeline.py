@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +28,9 @@ from topicsteer.guidance.tree import train_tree
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, supervise
 from topicsteer.labels.supervision import Origin, Supervision
-from topicsteer.model.given_documents import documents_of, named_columns
-from topicsteer.model.predictor import HISTORY, Predictor, fitted_vectorizer, kept_documents
+from topicsteer.model.predictor import Predictor
 from topicsteer.model.settings import Settings
-from topicsteer.model.spool import Spool
+from topicsteer.model.spool import Spool, documents_of, named_columns
 from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.blocks import slices
 from topicsteer.nmf.protocols import Parameters, Problem, Result, Rows, TermConstraints, regularisation_of
@@ -74,8 +73,6 @@ class Corpus:
         Ids and texts.
     origin : Origin, optional
         How the labelled documents were chosen, if their table has a column for it.
-    digests : array (n_documents,), optional
-        Hashes of the documents, if they are known.
     """
 
     rows: Rows
@@ -87,12 +84,11 @@ class Corpus:
     encode: Encoder | None = None
     documents: Documents = field(default_factory=lambda: Documents([], []))
     origin: Origin | None = None
-    digests: NDArray[np.uint64] | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Reuse:
-    """Parts of an earlier run on the same documents that are not computed again.
+class Cold:
+    """Start of a fit from documents and labels, with parts of an earlier run that are not computed again.
 
     Parameters
     ----------
@@ -115,33 +111,8 @@ class Reuse:
     before: Guide | None = None
 
 
-NOTHING = Reuse()
+COLD = Cold()
 Groups = tuple[tuple[int, ...], ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Cold:
-    """Start of a fit from documents and labels alone."""
-
-    reuse: Reuse = NOTHING
-
-
-@dataclass(frozen=True, eq=False)
-class Regroup:
-    """Start from a guide as it is, with other free topics.
-
-    Parameters
-    ----------
-    guide : Guide
-    free_groups : tuple of tuples of int
-        Groups of the guide that make up each free topic.
-    groups : tuple of tuples of int
-        Classes of the guide that make up each known topic.
-    """
-
-    guide: Guide
-    free_groups: Groups
-    groups: Groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,41 +121,27 @@ class Continue:
 
     Parameters
     ----------
-    parameters : Parameters
-        Parameters of the factorisation.
+    state : FittedState
     components : array (n_topics, n_terms)
-        H of the state, without new topics.
+        H of the state under the new term weights, without new topics.
     history : History
         Sufficient statistics of earlier documents, with new topics.
-    old : int
-        Number of known topics of the state.
-    free_names : tuple of str
-        Names of the free topics.
-    free_groups : tuple of tuples of int
-        Groups of the earlier guide that make up each free topic.
-    unguided : bool
-        Whether the state has no guide.
-    reuse : Reuse
+    reuse : Cold
     """
 
-    parameters: Parameters
+    state: FittedState
     components: Array
     history: History
-    old: int
-    free_names: tuple[str, ...]
-    free_groups: Groups = ()
-    unguided: bool = False
-    reuse: Reuse = NOTHING
+    reuse: Cold = COLD
 
 
-COLD = Cold()
-Start = Cold | Regroup | Continue
+Start = Cold | Continue
 
 
 def learn(
     corpus: Corpus,
     settings: Settings,
-    reuse: Reuse = NOTHING,
+    reuse: Cold = COLD,
     *,
     sample: Sample | None = None,
     report: Report = no_report,
@@ -224,7 +181,7 @@ def learn(
     return None if closed is None else in_open_world(closed, supervision, sample=sample)
 
 
-def _sample(corpus: Corpus, settings: Settings, reuse: Reuse) -> Sample:
+def _sample(corpus: Corpus, settings: Settings, reuse: Cold) -> Sample:
     """The documents that a guide of flat topics is learnt from."""
     return Sample(
         corpus.rows,
@@ -271,6 +228,22 @@ class Reservoir:
     X: sp.csr_array
     keys: NDArray[np.float64]
     embeddings: Array | None = None
+
+    @classmethod
+    def of(cls, state: FittedState) -> Reservoir | None:
+        """The retained documents of a state; None if it has none."""
+        kept = state.reservoir
+        if kept is None:
+            return None
+        shape = len(kept["rows"]), state.components.shape[1]
+        X = sp.csr_array((kept["data"], kept["indices"], kept["indptr"]), shape=shape)
+        return cls(kept["rows"], X, kept["keys"], kept.get("embeddings"))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Arrays of a state."""
+        X = self.X
+        found = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "rows": self.rows, "keys": self.keys}
+        return found if self.embeddings is None else found | {"embeddings": self.embeddings}
 
     def positions(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Position of each row of the model in the reservoir; -1 for a row that is not retained."""
@@ -341,24 +314,35 @@ class Outcome:
         l1 = float(self.parameters.alpha_W * X.shape[1] * self.parameters.l1_ratio)
         return History.of(X, W, weight, penalties, l1)
 
-    def fields(self, history: History, W: Array) -> dict[str, Any]:
-        """Fields of a state that come from the factorisation."""
+    def fields(
+        self, corpus: Corpus, reservoir: Reservoir, history: History, W: Array, memberships: Array
+    ) -> dict[str, Any]:
+        """Fields of a state, with topic weights and memberships of all documents."""
         plain = {k: v for k, v in sorted(vars(self.parameters).items()) if isinstance(v, str | int | float | None)}
+        options, terms, idf = corpus.vectorizer.get_state()
+        guide, levels = self.guide, None
+        if guide is not None and guide.levels is not None:
+            levels = guide.levels.arrays()
         return {
+            "codebook": corpus.codebook,
+            "groups": tuple((k,) for k in range(len(corpus.codebook))),
+            "vectorizer": options,
+            "vocabulary": terms,
+            "idf": idf,
+            "lemmatized": corpus.vectorizer.lemmatizer is not None,
             "estimator": plain | self.result.plain,
             "components": self.result.components,
             "document_topics": W,
             "objectives": np.array(self.result.objectives),
-            "history": {name: getattr(history, name) for name in HISTORY},
+            "profiles": self.profiles,
+            "memberships": memberships,
+            "thresholds": self.thresholds,
+            "guide": None if guide is None else guide.arrays(),
+            "outside": None if guide is None else guide.outside_arrays(),
+            "levels": levels,
+            "reservoir": reservoir.arrays(),
+            "history": vars(history),
         }
-
-
-def guide_fields(guide: Guide | None) -> dict[str, Any]:
-    """Fields of a state that come from the guide."""
-    if guide is None:
-        return {"guide": None, "outside": None, "levels": None}
-    levels = None if guide.levels is None else guide.levels.arrays()
-    return {"guide": guide.arrays(), "outside": guide.outside_arrays(), "levels": levels}
 
 
 # --- prepare ---
@@ -394,10 +378,8 @@ def prepare(
     supervision = supervise(labels, len(documents), topics=topics, complete=settings.complete, lineage=lineage)
     supervision = forbid(supervision, documents.forbidden, lineage)
     codebook = settings.codebook(supervision.topics, None if after is None else after.state.codebook)
-    numbers = None
     if after is not None:
-        numbers = digests(documents)
-        if fingerprint(numbers) != after.state.fingerprint:
+        if not after.state.accepts(documents):
             raise ValueError("after was fitted to other documents: pass a model of the same texts and ids.")
         vectorizer = after.vectorizer
         rows = as_rows(vectorizer.transform(documents.texts)) if rows is None else rows
@@ -416,7 +398,6 @@ def prepare(
         np.ones(len(documents)),
         documents=documents,
         origin=Origin.of(documents.columns, len(documents)),
-        digests=numbers,
     )
 
 
@@ -434,7 +415,7 @@ def run(
     n_topics = known + len(free)
     penalties = None
     if guide is not None:
-        groups = start.groups if isinstance(start, Regroup) else [(k,) for k in range(known)]
+        groups = [(k,) for k in range(known)]
         stage_progress("guide", progress, "memberships")(0, None)
         guided = apply_guide(
             X,
@@ -468,7 +449,7 @@ def run(
     )
     scratch = None
     if isinstance(start, Continue):
-        problem = go_on(replace(problem, history=start.history, old=start.old), start.components)
+        problem = go_on(replace(problem, history=start.history, old=len(start.state.codebook)), start.components)
     else:
         first, H = first_weights(problem)
         if guide is not None and (free_groups or not supervision.counts.any()):
@@ -483,25 +464,24 @@ def run(
     W = mapped(result.weights, folder / "document_topics.npy")
     if guide is not None:
         memberships, thresholds = guided.memberships, guided.thresholds
-        return Outcome(parameters, result, W, guide, memberships, thresholds, penalties, profiles, free_groups)
-    H = result.components
-    shares = known_parts(W, H, supervision)
-    thresholds = np.full(known, choose_threshold(X, H, parameters, supervision))
-    return Outcome(parameters, result, W, None, shares, thresholds, None, profiles)
+    else:
+        memberships = known_parts(W, result.components, supervision)
+        thresholds = np.full(known, choose_threshold(X, result.components, parameters, supervision))
+        penalties = None
+    return Outcome(parameters, result, W, guide, memberships, thresholds, penalties, profiles, free_groups)
 
 
 def _guide(
     corpus: Corpus, settings: Settings, start: Start, progress: Progress | None
 ) -> tuple[Guide | None, Callable[[slice], Array | None] | None]:
     """Train the guide; also return the latent semantics of the documents, if it was learnt from all of them."""
-    if isinstance(start, Regroup):
-        return start.guide, None
     if settings.guidance is None:
         return None, None
     stage_progress("guide", progress)(0, None)
-    sample = _sample(corpus, settings, start.reuse)
+    reuse = start.reuse if isinstance(start, Continue) else start
+    sample = _sample(corpus, settings, reuse)
     report = lambda step: stage_progress("guide", progress, step)(0, None)  # noqa: E731
-    guide = learn(corpus, settings, start.reuse, sample=sample, report=report)
+    guide = learn(corpus, settings, reuse, sample=sample, report=report)
     release_memory()  # of temporary features
     return guide, None if corpus.rows.matrix is None or sample.places is None else sample.latent_of
 
@@ -511,14 +491,14 @@ def _plan(
 ) -> tuple[Parameters, Groups, Sequence[str]]:
     """Parameters of the factorisation, groups of the guide that make up each free topic, and names of free topics."""
     if isinstance(start, Continue):
-        parameters = start.parameters
-        if guide is not None and start.unguided and parameters.label_weight == "balanced":
+        before, named = start.state, {field.name for field in fields(Parameters)}
+        given: dict[str, Any] = {name: value for name, value in before.estimator.items() if name in named}
+        parameters = Parameters(**given | {"threads": settings.threads})
+        if guide is not None and before.guide is None and parameters.label_weight == "balanced":
             parameters = replace(parameters, label_weight=None)  # the default of a guided fit
-        return parameters, start.free_groups, start.free_names
+        return parameters, before.free_groups if before.open else (), before.free_names
     free_groups: Groups = ()
-    if isinstance(start, Regroup):
-        free_groups = start.free_groups
-    elif guide is not None:
+    if guide is not None:
         free_groups = free_topics(guide, settings.wanted_free, corpus.rows.shape[0])
     free = len(free_groups) if guide is not None and guide.n_groups else None
     parameters = settings.new_parameters(corpus.rows, profiles, guide=guide, free=free)
@@ -602,57 +582,33 @@ def fit(
     found = run(at_work, settings, start, folder=folder, progress=progress)
     reservoir, history = retain(corpus, found, settings.random_state)
     documents = corpus.documents
-    numbers = digests(documents) if corpus.digests is None else corpus.digests
+    numbers = digests(documents)
     return FittedState(
         parameters=arguments,
-        codebook=corpus.codebook,
         free_names=_free_names(found, corpus),
-        groups=tuple((k,) for k in range(len(corpus.codebook))),
         free_groups=found.free_groups,
-        **fitted_vectorizer(corpus.vectorizer),
-        **found.fields(history, found.W),
+        **found.fields(corpus, reservoir, history, found.W, found.memberships),
         fingerprint=fingerprint(numbers),
         ids=list(documents.ids),
         texts=documents.texts,
         learnt_from=len(reservoir.rows),
-        profiles=found.profiles,
         pattern=corpus.supervision.pattern,
         patterns=corpus.supervision.patterns,
-        memberships=found.memberships,
-        thresholds=found.thresholds,
         digests=numbers,
-        **guide_fields(found.guide),
-        reservoir=kept_documents(reservoir),
         origin=None if corpus.origin is None else corpus.origin.arrays(),
         reading={} if documents.reading is None else documents.reading.to_json(),
     )
 
 
-def regroup(
-    state: FittedState, corpus: Corpus, settings: Settings, guide: Guide, free_groups: Groups, folder: Path
-) -> FittedState:
-    """The state with other free topics, made up of the same groups of the same guide."""
-    found = run(corpus, settings, Regroup(guide, free_groups, state.groups), folder=folder)
-    reservoir, history = retain(corpus, found, settings.random_state)
-    return replace(
-        state,
-        free_names=_free_names(found, corpus),
-        free_groups=free_groups,
-        **found.fields(history, found.W),
-        memberships=found.memberships,
-        reservoir=kept_documents(reservoir),
-    )
-
-
-def reuse_of(earlier: Predictor | None, *, choice: bool = False) -> Reuse:
+def reuse_of(earlier: Predictor | None, *, choice: bool = False) -> Cold:
     """The latent directions of an earlier model of the same documents, which do not depend on labels.
 
     With ``choice``, also the settings of the ridge regression, for models of parts of the same labels. Without it, the
     result does not depend on the order in which labels came.
     """
     if earlier is None or earlier.guide is None:
-        return NOTHING
-    return Reuse(directions=earlier.guide.directions, choice=earlier.guide.choice if choice else None)
+        return COLD
+    return Cold(directions=earlier.guide.directions, choice=earlier.guide.choice if choice else None)
 
 
 def _free_names(found: Outcome, corpus: Corpus) -> tuple[str, ...]:

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from topicsteer.analysis.explain import Explanation, explain
-from topicsteer.analysis.suggestions import Doubt, audit
 from topicsteer.analysis.topics import all_memberships, proportions
 from topicsteer.corpora import Documents
 from topicsteer.guidance.apply import (
@@ -42,7 +40,6 @@ if TYPE_CHECKING:
 
     Frame: TypeAlias = pl.DataFrame | pd.DataFrame
     from topicsteer.estimator import TSNMF
-    from topicsteer.model.pipeline import Reservoir
     from topicsteer.text import TextVectorizer
 
 
@@ -239,23 +236,6 @@ def beginning(text: str, length: int = 160) -> str:
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
-# Arrays of a `History`.
-HISTORY = ("cross", "gram", "penalty", "totals", "scale")
-# Arrays of a sparse matrix.
-CSR_ARRAYS = ("data", "indices", "indptr")
-
-
-def reservoir_of(state: FittedState) -> Reservoir | None:
-    """The retained documents; None if the state has none."""
-    from topicsteer.model.pipeline import Reservoir
-
-    kept = state.reservoir
-    if kept is None:
-        return None
-    X = sp.csr_array(tuple(kept[name] for name in CSR_ARRAYS), shape=(len(kept["rows"]), state.components.shape[1]))
-    return Reservoir(kept["rows"], X, kept["keys"], kept.get("embeddings"))
-
-
 def embed_new(source: Embeddings | None, texts: Sequence[str], width: int, encoder: Mapping[str, Any]) -> Array:
     """The embeddings of new texts, with as many columns as in the fit, whose encoder an error names."""
     if source is None:
@@ -266,19 +246,7 @@ def embed_new(source: Embeddings | None, texts: Sequence[str], width: int, encod
     return found
 
 
-def fitted_vectorizer(vectorizer: TextVectorizer) -> dict[str, Any]:
-    """Fields of a state that come from the vectoriser."""
-    options, terms, idf = vectorizer.get_state()
-    lemmatized = vectorizer.lemmatizer is not None
-    return {"vectorizer": options, "vocabulary": terms, "idf": idf, "lemmatized": lemmatized}
-
-
-def kept_documents(reservoir: Reservoir) -> dict[str, Any]:
-    """Arrays of the retained documents."""
-    found = {name: getattr(reservoir.X, name) for name in CSR_ARRAYS} | {"rows": reservoir.rows, "keys": reservoir.keys}
-    return found if reservoir.embeddings is None else found | {"embeddings": reservoir.embeddings}
-
-
+@dataclass(eq=False)
 class Predictor:
     """A fitted state with its vectoriser, estimator and guide, each built on first use.
 
@@ -292,17 +260,10 @@ class Predictor:
     threads : int, optional
     """
 
-    def __init__(
-        self,
-        state: FittedState,
-        lemmatizer: Callable[[str], str] | None = None,
-        encoder: Encoder | None = None,
-        threads: int | None = None,
-    ) -> None:
-        self.state = state
-        self.lemmatizer = lemmatizer
-        self.encoder = encoder
-        self.threads = threads
+    state: FittedState
+    lemmatizer: Callable[[str], str] | None = None
+    encoder: Encoder | None = None
+    threads: int | None = None
 
     def predict(self, documents: Documents | Iterable[str], embeddings: Embeddings | None = None) -> Predictions:
         """Predict the topics of documents, without regard to labels.
@@ -408,19 +369,6 @@ class Predictor:
             open_world=self.guide.open,
         )
         return self._solve(X, penalties)
-
-    def explain(self, text: str, x: sp.csr_array, w: Array) -> Explanation:
-        """Contribution of each word of a text to each topic, given the topic weights."""
-        H, names, terms = self.state.components, self.state.names, self.state.topics.vocabulary
-        return explain(text, x, w, H, names, terms, self.vectorizer.locate(text))
-
-    def doubts(self, n: int | None = None) -> list[Doubt]:
-        """Labels that look wrong or missing, most doubtful first, each document predicted without its own labels."""
-        learnt = self.guide
-        if learnt is None:
-            raise ValueError("an audit needs labels and guidance: label some documents, and fit with guidance.")
-        found = topic_probabilities(learnt.left_out_probabilities(), self.state.groups, self.state.codebook.forest)
-        return audit(found, learnt.rows, self.state.supervision)[:n]
 
     def positions(self, X: sp.csr_array) -> Array:
         """Positions of documents in the latent space; topic shares without guidance or in a tiny corpus."""
@@ -551,14 +499,18 @@ def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, JSON]:
             words = plain[name].items()
             plain[name] = {str(topic): value if isinstance(value, str) else list(value) for topic, value in words}
     topics, vectorizer, estimator = plain["topics"], plain["vectorizer"], plain["estimator"]
-    if topics is not None:
-        plain["topics"] = {"codebook": topics.to_json()} if isinstance(topics, Codebook) else _names(topics)
+    if isinstance(topics, Codebook):
+        plain["topics"] = {"codebook": topics.to_json()}
+    elif topics is not None:
+        plain["topics"] = [name.item() if isinstance(name, np.generic) else name for name in topics]
     if vectorizer is not None:
         options = vectorizer.get_params() | {"ngram_range": list(vectorizer.ngram_range)}
         if not isinstance(vectorizer.stop_words, str | None):
             options["stop_words"] = sorted(vectorizer.stop_words)
         plain["vectorizer"] = {name: value for name, value in options.items() if name != "lemmatizer"}
-    plain["estimator"] = None if estimator is None else _plain_parameters(estimator)
+    if estimator is not None:
+        given = estimator.get_params().items()
+        plain["estimator"] = {name: value for name, value in given if isinstance(value, str | int | float | None)}
     return plain
 
 
@@ -577,11 +529,3 @@ def parameters_of(plain: Mapping[str, Any], lemmatizer: Callable[[str], str] | N
 
         given["estimator"] = TSNMF(**given["estimator"])
     return given
-
-
-def _plain_parameters(estimator: TSNMF) -> dict[str, JSON]:
-    return {k: v for k, v in estimator.get_params().items() if isinstance(v, str | int | float | None)}
-
-
-def _names(topics: Any) -> list[JSON]:
-    return [name.item() if isinstance(name, np.generic) else name for name in topics]

@@ -1,21 +1,28 @@
-"""Settings of a fit, and the vectoriser, estimator and codebook that follow from them."""
+"""Settings of a fit, the vectoriser, estimator and codebook that follow from them, and topics files."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from topicsteer.corpora import ReadError, ReadOptions
+from topicsteer.corpora.readers import TableFile, open_table, read_delimited
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import check_keywords
-from topicsteer.labels.codebook import Codebook, Lineage
+from topicsteer.labels.codebook import Codebook, Lineage, topic_columns
+from topicsteer.labels.codebook_files import LARGEST, TopicsFile, parse_codebook, parse_topics
 from topicsteer.nmf.protocols import Parameters, Rows
 from topicsteer.nmf.rules import check_settings
+from topicsteer.report.table_files import write_table
 from topicsteer.system.types import Array
 from topicsteer.text import TextVectorizer
 
 if TYPE_CHECKING:
     from topicsteer.estimator import TSNMF
+    from topicsteer.model.topic_model import TopicModel
 
 # Number of free topics if the user does not choose one.
 DEFAULT_FREE = 10
@@ -43,8 +50,14 @@ class Settings:
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Settings:
         """Checked settings, from the arguments of a `TopicModel`."""
-        settings = cls(**{field.name: given[field.name] for field in fields(cls)})
-        settings.check()
+        settings = cls(**given)
+        free = settings.wanted_free
+        if not (free == "auto" or (isinstance(free, int) and free >= 0)):
+            raise ValueError(f'free_topics must be a number from 0 up, or "auto"; got {free!r}.')
+        if settings.path_separator is not None and not str(settings.path_separator).strip():
+            raise ValueError('path_separator must have a character that is not a space, such as "/"; None = no paths.')
+        if settings.world not in (None, "open", "closed"):
+            raise ValueError(f'world must be "open", "closed" or None; got {settings.world!r}.')
         return settings
 
     @property
@@ -58,18 +71,10 @@ class Settings:
         return DEFAULT_FREE if self.free_topics is None else self.free_topics
 
     def new_vectorizer(self) -> TextVectorizer:
-        """An unfitted vectoriser."""
-        return new_vectorizer(self.vectorizer, self.threads)
-
-    def check(self) -> None:
-        """Check the settings of the world and of free topics."""
-        free = self.wanted_free
-        if not (free == "auto" or (isinstance(free, int) and free >= 0)):
-            raise ValueError(f'free_topics must be a number from 0 up, or "auto"; got {free!r}.')
-        if self.path_separator is not None and not str(self.path_separator).strip():
-            raise ValueError('path_separator must have a character that is not a space, such as "/"; None = no paths.')
-        if self.world not in (None, "open", "closed"):
-            raise ValueError(f'world must be "open", "closed" or None; got {self.world!r}.')
+        """An unfitted vectoriser with the options of the given one, or with the defaults."""
+        if self.vectorizer is None:
+            return TextVectorizer(threads=self.threads)
+        return TextVectorizer(**self.vectorizer.get_params())
 
     def new_parameters(self, X: Rows, profiles: Array, *, guide: Guide | None, free: int | None = None) -> Parameters:
         """Parameters of the factorisation, with one component per known and per free topic.
@@ -129,6 +134,65 @@ class Settings:
         )
 
 
-def new_vectorizer(given: TextVectorizer | None, threads: int | None) -> TextVectorizer:
-    """Return an unfitted vectoriser with the options of another, or with the defaults."""
-    return TextVectorizer(threads=threads) if given is None else TextVectorizer(**given.get_params())
+# --- topics files ---
+
+
+def read_topics(path: str | Path, *, encoding: str | None = None, delimiter: str | None = None) -> TopicsFile:
+    r"""Read a topics file: a table with the columns topic, parent, description and keywords.
+
+    Parameters
+    ----------
+    path : path
+        A .csv, .tsv, .jsonl, .json or .parquet file. See `topicsteer.labels.codebook_files` for its columns.
+        A .qdc file is a codebook of NVivo, QualCoder, Taguette or another program that writes REFI-QDA.
+    encoding, delimiter : str, optional
+        Default: guessed.
+
+    Returns
+    -------
+    TopicsFile
+        ``codebook`` is an argument of ``TopicModel(topics=...)``; ``notes`` lists probable mistakes.
+
+    Raises
+    ------
+    ReadError
+        If the file cannot be read, or has no topic.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "themes.csv"
+    ...     _ = path.write_text("topic,keywords\nprice,cheap; cost\ndelivery,late; courier\n")
+    ...     found = read_topics(path)
+    >>> found.codebook.names
+    ('price', 'delivery')
+    """
+    if Path(path).suffix.lower() == ".qdc":
+        try:
+            with open(path, "rb") as codebook:
+                return parse_codebook(codebook.read(LARGEST + 1))
+        except ValueError as error:
+            raise ReadError(f"{path}: {error}.") from None
+    file = TableFile(str(path), encoding, delimiter)
+    ragged: list[str] = []
+    if file.kind in (".csv", ".tsv", ".tab"):  # people write these by hand
+        table = next(read_delimited(file, math.inf, ragged))
+    else:
+        table = next(open_table(path, ReadOptions(encoding=encoding, delimiter=delimiter))(math.inf))
+    if not table.columns:
+        raise ReadError(f"{path}: the file is empty. Expected a header with a column 'topic', and one row per topic.")
+    broken = [f"{table.unit} {place}: {problem}. It is not used." for place, problem in sorted(table.problems.items())]
+    try:
+        found = parse_topics(table.columns, [f"{table.unit} {place}" for place in table.places])
+    except ValueError as error:
+        raise ReadError(" ".join([f"{path}: {error}", *broken])) from None
+    guessed = [f"The {guess}." for guess in table.guesses]
+    return TopicsFile(found.codebook, (*guessed, *ragged, *broken, *found.notes))
+
+
+def write_topics(model: TopicModel, path: Path) -> None:
+    """Write the known topics of a model, with proposed keywords, as a topics file: .csv, .jsonl or .parquet."""
+    import polars as pl
+
+    write_table(pl.DataFrame(topic_columns(model.codebook, model.labels.proposed_keywords())), path)

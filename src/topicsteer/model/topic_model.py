@@ -10,21 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from topicsteer.analysis.topics import COLUMNS, believed
 from topicsteer.corpora import Documents, ReadOptions
 from topicsteer.corpora.documents import Names
 from topicsteer.guidance.embeddings import Embeddings, Encoder, embed, encoder_of
 from topicsteer.labels.supervision import PERMITTED
-from topicsteer.model import model_files
-from topicsteer.model.given_documents import (
-    difference,
-    documents_of,
-    named_columns,
-    warn_of_unread_labels,
-    without_column,
-)
 from topicsteer.model.predictor import (
     AnyEmbeddings,
     Predictor,
@@ -40,7 +31,14 @@ from topicsteer.model.predictor import (
     remembered,
 )
 from topicsteer.model.settings import Settings
-from topicsteer.model.state import FittedState
+from topicsteer.model.spool import (
+    difference,
+    documents_of,
+    named_columns,
+    warn_of_unread_labels,
+    without_column,
+)
+from topicsteer.model.state import FittedState, Version, read_state, write_state
 from topicsteer.nmf.rules import check_settings
 from topicsteer.report.table_files import columns
 from topicsteer.system.arrays import StorageError
@@ -64,9 +62,9 @@ if TYPE_CHECKING:
     from topicsteer.model.cross_fit import Evidence
     from topicsteer.model.edits import Edits
     from topicsteer.model.findings import Findings
-    from topicsteer.model.given_documents import LabelSource, Source
     from topicsteer.model.labelling import LabelHelp
     from topicsteer.model.predictor import Frame
+    from topicsteer.model.spool import LabelSource, Source
     from topicsteer.model.update import Update
     from topicsteer.nmf.protocols import Rows
     from topicsteer.text import TextVectorizer
@@ -167,7 +165,7 @@ class TopicModel:
     # Folder of large arrays, which lives as long as the model.
     _work: Scratch
     # Folder that the model was loaded from or saved to, and its version there.
-    _source: tuple[Path, model_files.Version]
+    _source: tuple[Path, Version]
 
     def __init__(
         self,
@@ -320,7 +318,7 @@ class TopicModel:
             state = pipeline.fit(
                 corpus,
                 settings,
-                start=pipeline.Cold(pipeline.reuse_of(earlier)),
+                start=pipeline.reuse_of(earlier),
                 arguments=plain_parameters(self.get_params(deep=False)),
                 folder=work.path,
                 cluster=rows,
@@ -333,17 +331,13 @@ class TopicModel:
         self._rows, self._work = corpus.rows, work  # the folder lives as long as the model
         self.__dict__.pop("_source", None)  # a new model may replace any other
         self._encoder, self._embeddings = encode, E
-        self._warn_of_copies()
-        return self
-
-    def _warn_of_copies(self) -> None:
-        """Warn about free topics that look like known ones."""
         if copies := self.state_.topics.copies():
             listed = ", ".join(f"{free!r} ({name!r})" for free, name in copies)
             warn_user(
                 f"Free topics that have the same top terms as a known topic: {listed}. Use fewer free topics, add "
                 "labels for the known ones, or merge them."
             )
+        return self
 
     def _settings(self) -> Settings:
         return Settings.of(self.get_params(deep=False))
@@ -476,7 +470,7 @@ class TopicModel:
             self._texts()
         state = replace(self.state_, texts=self.documents_.texts if texts and self.documents_ else None)
         where, known = self.__dict__.get("_source", (None, None))
-        now = model_files.write(
+        now = write_state(
             path,
             state if updatable else replace(state, reservoir=None, history=None),
             expected=known if where == Path(path).resolve() else None,
@@ -509,7 +503,7 @@ class TopicModel:
         frames : {"polars", "pandas"}, optional
             Kind of the tables that methods return. Default: as in the fit.
         """
-        state, version = model_files.read(path)
+        state, version = read_state(path)
         try:
             model = cls(**parameters_of(state.parameters, lemmatizer))
             model._settings()
@@ -608,7 +602,7 @@ class TopicModel:
 
     @property
     def edit(self) -> Edits:
-        """Edits of topics: ``rename``, ``merge``, ``move``, ``adopt``, ``split`` and ``cut``."""
+        """Edits of topics: ``rename``, ``merge``, ``move``, ``adopt`` and ``split``."""
         from topicsteer.model.edits import Edits
 
         return Edits(self)
@@ -622,7 +616,7 @@ class TopicModel:
 
     @property
     def findings(self) -> Findings:
-        """Results for readers: ``prevalence``, ``coders``, ``disagreements``, ``methods``, ``compare`` and maps."""
+        """Results for readers: ``prevalence``, ``coders``, ``disagreements``, ``methods`` and maps."""
         from topicsteer.model.findings import Findings
 
         return Findings(self)
@@ -719,14 +713,9 @@ class TopicModel:
         k = self._number(topic)
         rows = result.top_rows(k, n)
         states = self.state_.supervision.patterns[self.state_.supervision.pattern[rows]]
-        table: dict[str, list[Any]] = {
-            "id": [result.ids[i] for i in rows],
-            "part": [float(result.proportions[i, k]) for i in rows],
-            "labelled": [bool(result.known(k) and state[k] == PERMITTED) for state in states],
-        }
-        if self.documents_ is not None:
-            table["text"] = [beginning(self.documents_.texts[i]) for i in rows]
-        return self._table(table)
+        part = [float(result.proportions[i, k]) for i in rows]
+        labelled = [bool(result.known(k) and state[k] == PERMITTED) for state in states]
+        return self._documents_table(rows, {"part": part, "labelled": labelled})
 
     @property
     def belief(self) -> str:
@@ -752,18 +741,23 @@ class TopicModel:
         embeddings : array, encoder or callable, optional
             Embeddings of a new text, for a model that was fitted with an array of embeddings.
         """
+        from topicsteer.analysis.explain import explain
+
         fitted = self.predictor_
         if id is not None:
             row = next((row for row, key in enumerate(self.state_.ids) if str(key) == str(id)), None)
             if row is None:
                 raise KeyError(f"there is no training document with the id {id!r}")
         if row is not None:
-            own = self._texts()[row] if text is None else text
-            return fitted.explain(own, fitted.read([own], None, embed=False)[0], self.state_.topics.W[row])
-        if text is None:
+            text = self._texts()[row] if text is None else text
+            x, w = fitted.read([text], None, embed=False)[0], self.state_.topics.W[row]
+        elif text is None:
             raise ValueError("pass a text, or the id of a training document.")
-        x, E = fitted.read([text], embeddings)
-        return fitted.explain(text, x, fitted.weights(x, E)[0])
+        else:
+            x, E = fitted.read([text], embeddings)
+            w = fitted.weights(x, E)[0]
+        topics = self.state_.topics
+        return explain(text, x, w, topics.H, topics.names, topics.vocabulary, self.vectorizer_.locate(text))
 
     def evaluate(
         self,
@@ -830,9 +824,16 @@ class TopicModel:
         progress : callable, optional
             Called with the stage, the work done, the total and a detail.
         """
-        from topicsteer.model.reports import write_report
+        from topicsteer.model.findings import report_data
+        from topicsteer.report import page, workbook
 
-        write_report(self, path, title=title, evaluation=evaluation, by=by, shares=shares, map=map, progress=progress)
+        excel = Path(path).suffix == ".xlsx"
+        if excel:
+            map = False
+        if shares is None:
+            shares = excel and self.documents_ is not None
+        data = report_data(self, title=title, evaluation=evaluation, by=by, shares=shares, map=map, progress=progress)
+        (workbook if excel else page).write(data, path)
 
     # --- for the namespaces ---
 
@@ -842,15 +843,6 @@ class TopicModel:
 
         texts = self._texts()
         return self._rows if self._rows is not None else as_rows(self.vectorizer_.transform(texts))
-
-    def _terms(self, rows: NDArray[np.intp]) -> sp.csr_array:
-        """Terms of some training documents; a loaded model vectorises their texts again."""
-        import scipy.sparse as sp
-
-        if self._rows is not None:
-            return self._rows.take(rows)
-        texts = self._texts()
-        return sp.csr_array(self.vectorizer_.transform([texts[i] for i in rows]))
 
     def _training_embeddings(self) -> Array | None:
         if self.guide_ is None or not self.guide_.embedding:
@@ -874,6 +866,13 @@ class TopicModel:
                 "line: name the table of the documents too, or fit with --keep-texts."
             )
         return self.documents_.texts
+
+    def _documents_table(self, rows: Sequence[int], columns: Mapping[str, Any]) -> Frame:
+        """A table of training documents: id, the columns, and the start of the text if there are texts."""
+        table: dict[str, Any] = {"id": [self.state_.ids[row] for row in rows], **columns}
+        if self.documents_ is not None:
+            table["text"] = [beginning(self.documents_.texts[row]) for row in rows]
+        return self._table(table)
 
     def _table(self, columns: Mapping[str, Any]) -> Frame:
         return frame(columns, self._frames == "pandas")

@@ -7,7 +7,7 @@ Three steps: classify the input, run the pipeline of a fit on the retained docum
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,13 +23,12 @@ from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import near_miss
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model.pipeline import (
-    NOTHING,
+    COLD,
+    Cold,
     Continue,
     Corpus,
     Outcome,
     Reservoir,
-    Reuse,
-    guide_fields,
     run,
     stage_progress,
     surplus,
@@ -37,14 +36,10 @@ from topicsteer.model.pipeline import (
 from topicsteer.model.predictor import (
     Predictor,
     embed_new,
-    fitted_vectorizer,
-    kept_documents,
-    reservoir_of,
 )
 from topicsteer.model.settings import Settings
 from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.blocks import canonical
-from topicsteer.nmf.protocols import Parameters
 from topicsteer.nmf.rules import RULES
 from topicsteer.nmf.statistics import History, insert, widened
 from topicsteer.system.failures import warn_user
@@ -241,7 +236,7 @@ def update(
     -------
     FittedState, Update
     """
-    kept = reservoir_of(state)
+    kept = Reservoir.of(state)
     if kept is None:
         raise ValueError(
             "This model was saved without the data for updates: save it with updatable=True, or fit it again."
@@ -258,9 +253,11 @@ def update(
     E = None if kept.embeddings is None else kept.embeddings[:0]
     if E is not None and news.read.size:
         E = embed_new(embeddings, documents.texts, E.shape[1], state.encoder)[news.read]
-    vectorizer, X = _vectorise(Predictor(state, lemmatizer).vectorizer, news, progress)
-    reservoir = _retained(state, kept, news, vectorizer, X, E)
-    history = _history_without(state, news, reservoir, vectorizer)
+    vectorizer = Predictor(state, lemmatizer).vectorizer
+    X = _vectorise(vectorizer, news, progress)
+    ratio = np.asarray(vectorizer.idf_[: len(state.idf)] / state.idf)  # of the weights of earlier terms, new to old
+    reservoir = _retained(state, kept, news, vectorizer, ratio, X, E)
+    history = _history_without(state, news, reservoir, ratio)
     named = settings.name_topics(news.supervision.topics, state.codebook)
     corpus = Corpus(
         as_rows(canonical(reservoir.X)),
@@ -275,13 +272,9 @@ def update(
     if before is None or not before.open:  # an update keeps the decision of the fit
         settings = replace(settings, world="closed")
     start = Continue(
-        replace(_parameters(state), threads=settings.threads),
-        _topics_before(state, vectorizer),
+        state,
+        _topics_before(state, ratio, X.shape[1] - len(ratio)),
         history.widen(len(state.codebook), news.new_topics, 0),
-        len(state.codebook),
-        tuple(state.free_names),
-        state.free_groups if before is not None and before.open else (),
-        before is None,
         _reuse(state, corpus, reservoir, before),
     )
     found = run(corpus, settings, start, folder=Path(), progress=progress)
@@ -297,9 +290,7 @@ def update(
 # --- input of the pipeline ---
 
 
-def _vectorise(
-    vectorizer: TextVectorizer, news: News, progress: Progress | None
-) -> tuple[TextVectorizer, sp.csr_array]:
+def _vectorise(vectorizer: TextVectorizer, news: News, progress: Progress | None) -> sp.csr_array:
     """Vectorise the new texts; texts that the vocabulary already counts do not change it."""
     report = stage_progress("terms", progress)
     texts, counted = [news.documents.texts[int(i)] for i in news.read], news.counted
@@ -307,8 +298,8 @@ def _vectorise(
         new = [text for text, old in zip(texts, counted, strict=True) if not old]
         X = vectorizer.grow(new, progress=report)
         if not counted.any():
-            return vectorizer, sp.csr_array(X)
-    return vectorizer, sp.csr_array(vectorizer.transform(texts, progress=report))
+            return sp.csr_array(X)
+    return sp.csr_array(vectorizer.transform(texts, progress=report))
 
 
 def _retained(
@@ -316,6 +307,7 @@ def _retained(
     kept: Reservoir,
     news: News,
     vectorizer: TextVectorizer,
+    ratio: Array,
     X: sp.csr_array,
     embeddings: Array | None,
 ) -> Reservoir:
@@ -325,25 +317,18 @@ def _retained(
     if X.shape[1] > len(state.idf) and state.texts is not None:  # new terms may be in old documents too
         X_kept = sp.csr_array(vectorizer.transform([state.texts[int(row)] for row in kept.rows]))
     else:
-        X_kept = _reweighed(kept.X, _ratio(state, vectorizer), X.shape[1])
+        X_kept = _reweighed(kept.X, ratio, X.shape[1])
     stays = ~np.isin(kept.rows, rows)
     earlier = replace(kept, X=X_kept).select(stays)
     order = np.argsort(rows, kind="stable")
     return earlier.join(Reservoir(rows, X, keys, embeddings).select(order))
 
 
-def _ratio(state: FittedState, vectorizer: TextVectorizer) -> Array:
-    """New weight of each earlier term, relative to its old weight."""
-    return np.asarray(vectorizer.idf_[: len(state.idf)] / state.idf)
-
-
-def _history_without(state: FittedState, news: News, reservoir: Reservoir, vectorizer: TextVectorizer) -> History:
+def _history_without(state: FittedState, news: News, reservoir: Reservoir, ratio: Array) -> History:
     """Statistics of earlier documents under the new vocabulary, without documents that are retained again."""
-    ratio, n_terms = _ratio(state, vectorizer), len(vectorizer.idf_)
-    history = History(**(state.history or {})).widen(0, 0, n_terms - len(ratio))
-    history = replace(
-        history, cross=history.cross * np.pad(ratio, (0, n_terms - len(ratio)))[:, None].astype(history.cross.dtype)
-    )
+    more = reservoir.X.shape[1] - len(ratio)
+    history = History(**(state.history or {})).widen(0, 0, more)
+    history = replace(history, cross=history.cross * np.pad(ratio, (0, more))[:, None].astype(history.cross.dtype))
     back = news.rows[news.read[news.counted]]
     if back.size:
         W = np.asarray(state.document_topics)
@@ -362,19 +347,19 @@ def _reweighed(X: sp.csr_array, ratio: Array, n_terms: int) -> sp.csr_array:
     return X
 
 
-def _reuse(state: FittedState, corpus: Corpus, reservoir: Reservoir, before: Guide | None) -> Reuse:
+def _reuse(state: FittedState, corpus: Corpus, reservoir: Reservoir, before: Guide | None) -> Cold:
     """The choices of the last guide, which are reused until the retained documents grow by a tenth."""
     if before is None:
-        return NOTHING
+        return COLD
     fresh = _is_fresh(state, reservoir)
     before = before.renumbered(before.rows, reservoir.X.shape[1])
     if before.open:
-        return Reuse(directions=None if fresh else before.directions, before=before)
+        return Cold(directions=None if fresh else before.directions, before=before)
     if fresh:
-        return NOTHING
+        return COLD
     before = before.renumbered(reservoir.positions(before.rows))
     same = corpus.supervision.topics == state.codebook.names and all(len(group) == 1 for group in state.groups)
-    return Reuse(directions=before.directions, before=before if same else None)
+    return Cold(directions=before.directions, before=before if same else None)
 
 
 def _is_fresh(state: FittedState, reservoir: Reservoir) -> bool:
@@ -382,16 +367,9 @@ def _is_fresh(state: FittedState, reservoir: Reservoir) -> bool:
     return len(reservoir.rows) > GROWN * state.learnt_from
 
 
-def _parameters(state: FittedState) -> Parameters:
-    """The parameters of the factorisation."""
-    named = {field.name for field in fields(Parameters)}
-    return Parameters(**{name: value for name, value in state.estimator.items() if name in named})  # type: ignore[arg-type]
-
-
-def _topics_before(state: FittedState, vectorizer: TextVectorizer) -> Array:
+def _topics_before(state: FittedState, ratio: Array, more: int) -> Array:
     """H of the state under the new term weights; new terms come last."""
-    H = state.components * _ratio(state, vectorizer).astype(state.components.dtype)
-    more = len(vectorizer.idf_) - H.shape[1]
+    H = state.components * ratio.astype(state.components.dtype)
     multiplicative = RULES[str(state.estimator["solver"])].multiplicative
     start = 0.01 * H.mean() if multiplicative else 0.0  # a zero would stay a zero
     return np.pad(H, ((0, 0), (0, more)), constant_values=start)
@@ -414,7 +392,9 @@ def _merge(
     """
     n, total, known, more = len(state.ids), news.total, len(corpus.codebook), news.new_topics
     rows = news.rows
-    scale = _scale(found)
+    if found.result.history is None:
+        raise ValueError("this factorisation has no history of earlier documents")
+    scale = found.result.history.scale  # W is multiplied by it, because H was divided by it
 
     def every(earlier: Array, now: Array, factor: Array | float = 1) -> Array:
         wide = insert(earlier, known - more, more, 1) * factor
@@ -425,10 +405,13 @@ def _merge(
     W = np.asarray(state.document_topics)
     W = every(W, found.W, scale.astype(W.dtype))
     memberships = every(state.memberships, found.memberships)
-    _relabel(memberships, rows[news.changed], news.supervision)
+    late = rows[news.changed]
+    own = replace(news.supervision, pattern=news.supervision.pattern[late])
+    memberships[late] = relabelled(memberships[late], own)
     history = history.times(scale.astype(W.dtype))
     learnt_from = len(reservoir.rows) if _is_fresh(state, reservoir) else state.learnt_from
-    guide = None if found.guide is None else found.guide.renumbered(reservoir.rows[found.guide.rows])
+    if found.guide is not None:
+        found = replace(found, guide=found.guide.renumbered(reservoir.rows[found.guide.rows]))
     leave = surplus(reservoir.keys, corpus.supervision.labelled)
     if leave.any():
         gone = reservoir.rows[leave]
@@ -440,37 +423,17 @@ def _merge(
     first = news.supervision.labelled[rows] & ~np.pad(state.supervision.labelled, (0, total - n))[rows]
     return replace(
         state,
-        codebook=corpus.codebook,
         free_names=tuple(_free_names(state, corpus.codebook)),
-        groups=tuple((k,) for k in range(known)),
-        **fitted_vectorizer(corpus.vectorizer),
-        **found.fields(history, W),
+        **found.fields(corpus, reservoir, history, W, memberships),
         fingerprint=fingerprint(everyone),
         ids=[*state.ids, *itertools.compress(news.documents.ids, ~news.old)],
         texts=_texts(state, news),
         learnt_from=learnt_from,
-        profiles=found.profiles,
         pattern=news.supervision.pattern,
         patterns=news.supervision.patterns,
-        memberships=memberships,
-        thresholds=found.thresholds,
         digests=everyone,
-        **guide_fields(guide),
-        reservoir=kept_documents(reservoir),
         origin=state.label_origin.extend(news.documents.columns, rows, total, first).arrays(),
     )
-
-
-def _scale(found: Outcome) -> Array:
-    """Factor per topic that the W of earlier documents is multiplied by, because H was divided by it."""
-    if found.result.history is None:
-        raise ValueError("this factorisation has no history of earlier documents")
-    return found.result.history.scale
-
-
-def _relabel(memberships: Array, rows: NDArray[np.int64], supervision: Supervision) -> None:
-    """Let the labels of some documents decide their memberships."""
-    memberships[rows] = relabelled(memberships[rows], replace(supervision, pattern=supervision.pattern[rows]))
 
 
 def _texts(state: FittedState, news: News) -> list[str] | None:

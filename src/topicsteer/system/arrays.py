@@ -39,7 +39,7 @@ _FILE = re.compile(_NAME.pattern + r"-[0-9a-f]{12}\.npy")
 _UNFINISHED = re.compile(rf"\.({_FILE.pattern}|{re.escape(_MODEL)})\.[0-9a-f]{{12}}{re.escape(PART)}")
 # Files that topicsteer may delete.
 _OURS = re.compile(f"{_FILE.pattern}|{_UNFINISHED.pattern}")
-# The lock of a model folder, which its writers hold; see `topicsteer.model.model_files`.
+# The lock of a model folder, which its writers hold; see `topicsteer.model.state`.
 LOCK = ".topicsteer.lock"
 # Held while numpy parses the header of a .npy file; see `load_array`.
 _PARSING = threading.Lock()
@@ -65,7 +65,7 @@ def save(folder: str | os.PathLike[str], meta: Mapping[str, JSON], arrays: Mappi
     ----------
     folder : path
         A new or empty folder, or one that holds a model. Unrelated files next to a model are left alone. Only one
-        process at a time may save to it: `topicsteer.model.model_files` holds its lock.
+        process at a time may save to it: `topicsteer.model.state` holds its lock.
     meta : mapping of str to JSON
         Options, names, lists of text. It must survive JSON unchanged: no tuples, no NaN, only strings as keys.
     arrays : mapping of str to array

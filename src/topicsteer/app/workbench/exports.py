@@ -25,7 +25,7 @@ from topicsteer.corpora.label_files import COMPLETE, LABELLED_BY, PATH_SEPARATOR
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.codebook_files import write_codebook
 from topicsteer.labels.supervision import CHOSEN
-from topicsteer.model.reports import report_data
+from topicsteer.model.findings import report_data
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.report import page
 from topicsteer.report import table_files as sheets

@@ -33,7 +33,7 @@ from topicsteer.corpora import Documents
 from topicsteer.guidance.embeddings import embed
 from topicsteer.labels.codebook import Codebook
 from topicsteer.model.predictor import MODEL2VEC, Model2Vec, VectorFile, embeddings_named
-from topicsteer.model.topics_file import read_topics
+from topicsteer.model.settings import read_topics
 from topicsteer.system.files import Scratch, replacing
 from topicsteer.system.types import Array
 from topicsteer.text.languages import segmenter_of
