@@ -682,7 +682,7 @@ def test_a_model_that_cannot_be_stored_is_in_use(fitted, tmp_path, monkeypatch):
         shutil.copytree(fitted.views.fitted.folder, tmp_path / name)
         fitted.on_message(fit_process.Finished(str(tmp_path / name), 1.0, []))
         assert fitted.views.fitted.folder == tmp_path / name
-        fitted.on_message(fit_process.StoppingAdvice(f"Advice on {name}."))
+        fitted.on_message(fit_process.Learnt(outlook=f"Advice on {name}."))
 
     with monkeypatch.context() as full:
         full.setattr(models, "store", lambda *_: (_ for _ in ()).throw(OSError("No space left on device")))

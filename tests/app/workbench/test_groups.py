@@ -11,7 +11,7 @@ from problems import planted_texts
 
 from topicsteer import TopicModel
 from topicsteer.app.workbench.actions import ChangeTopic, DeleteTopic, Label, NewTopic, Undo, apply
-from topicsteer.app.workbench.event_log import RANDOM
+from topicsteer.app.workbench.event_log import State
 from topicsteer.app.workbench.progress_view import group_table
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.app.workbench.workbench import Workbench
@@ -46,7 +46,7 @@ def workbench(tmp_path_factory):
     for k, name in enumerate(("tea", "coffee")):
         apply(bench.session, "ann", NewTopic(name=name))
         rows = list(range(60 * k, 60 * k + 15))
-        bench.session.origins.served |= dict.fromkeys(rows, RANDOM)  # as the queue of random documents does
+        bench.session.origins.served |= dict.fromkeys(rows, State.RANDOM)  # as the queue of random documents does
         apply(bench.session, "ann", Label(documents=rows, key=k + 1, state="permitted"))
     bench.session.change_settings(free_topics=0)
     yield bench

@@ -353,7 +353,7 @@ def test_a_fit_during_a_fit_waits_for_its_end(make, monkeypatch):
         workbench.close()
 
 
-@pytest.mark.parametrize("report", [fit_process.Suggested([], []), fit_process.Rested()])
+@pytest.mark.parametrize("report", [fit_process.Learnt(), fit_process.Rested()])
 def test_labels_that_arrive_during_a_fit_start_the_next_one(make, monkeypatch, report):
     """Also if the fit had too few labels for an evaluation, and if nobody labels afterwards."""
     session = make(refit_after=3)

@@ -36,7 +36,7 @@ def test_a_project_with_vectors(tmp_path):
         bench.fitter.start = lambda order: sent.append(order) or True
         bench.fit()
         worker = Worker(io.StringIO())
-        worker.fit(sent[0])
+        worker.work(sent[0])
         assert '"failed"' not in worker.out.getvalue(), worker.out.getvalue()
         bench.views.fitted = fitted = CurrentModel(Path(sent[0].folder), ModelRecord([1, 2]), bench.features.vectors)
         assert fitted.model.state_.uses_embeddings
@@ -44,7 +44,7 @@ def test_a_project_with_vectors(tmp_path):
         assert "".join(piece.text for piece in bench.views.document(3, "ann").pieces) == TEXTS[3]
         check_blind_mode(bench)
         fresh = Worker(io.StringIO())  # as after a restart: a split needs the vectors again
-        fresh.split(messages.SplitOrder(sent[0].project, str(fitted.folder), 0, 2, sent[0].embeddings))
+        fresh.work(messages.SplitOrder(sent[0].project, str(fitted.folder), 0, 2, sent[0].embeddings))
         assert "too few documents for 2 groups" in fresh.out.getvalue()  # the model was read
     finally:
         bench.close()

@@ -17,27 +17,33 @@ from topicsteer.labels import codebook
 if TYPE_CHECKING:
     from topicsteer.app.workbench.project import Database
 
-# States of a topic in a document.
-PERMITTED, FORBIDDEN, CLEARED = "permitted", "forbidden", "cleared"
-# The answer yes to a question about one topic: the document has it, and its other topics stay open.
-CONFIRMED = "confirmed"
-# The document has the topic, and none of the topics below it.
-REST = "rest"
-# States of a document that has a topic.
-PRESENT = frozenset({PERMITTED, CONFIRMED, REST})
-# States of a document as a whole; a document put aside for later comes again when its person asks for such documents.
-NONE, SKIPPED, LATER = "none", "skipped", "later"
 # Key in place of a topic for the state of a document as a whole.
 WHOLE = 0
 # Key in place of a topic for the way in which a document was chosen, when it got its first label.
 ORIGIN = -1
-# Key in place of a topic for a person's note on a document; its state is the text as JSON, or `CLEARED`.
+# Key in place of a topic for a person's note on a document; its state is the text as JSON, or "cleared".
 NOTE = -2
-# States of that choice: drawn at random, or chosen by the model or by a person.
-RANDOM, SUGGESTED = "random", "suggested"
-# All states of a label, and of a choice.
-LABELS = (PERMITTED, FORBIDDEN, CLEARED, CONFIRMED, REST, NONE, SKIPPED, LATER)
-CHOICES = (RANDOM, SUGGESTED, CLEARED)
+
+
+class State:
+    """States of a label: of a topic in a document, of a document as a whole, and of its choice."""
+
+    PERMITTED, FORBIDDEN, CLEARED = "permitted", "forbidden", "cleared"
+    # The answer yes to a question about one topic: the document has it, and its other topics stay open.
+    CONFIRMED = "confirmed"
+    # The document has the topic, and none of the topics below it.
+    REST = "rest"
+    # States of a document that has a topic.
+    PRESENT = frozenset({PERMITTED, CONFIRMED, REST})
+    # States of a document as a whole; one put aside for later comes again when its person asks for such documents.
+    NONE, SKIPPED, LATER = "none", "skipped", "later"
+    # States of a choice: drawn at random, or chosen by the model or by a person.
+    RANDOM, SUGGESTED = "random", "suggested"
+    # All states of a label, and of a choice.
+    LABELS = (PERMITTED, FORBIDDEN, CLEARED, CONFIRMED, REST, NONE, SKIPPED, LATER)
+    CHOICES = (RANDOM, SUGGESTED, CLEARED)
+
+
 # Fields of a topic by their names in the project file.
 STORED = {
     "topic": "key", "name": "name", "description": "description", "colour": "colour", "position": "position",
@@ -172,10 +178,10 @@ class EventLog:
         query = "SELECT person, document, topic, state, before FROM events WHERE batch = ? ORDER BY seq"
         return [Event(*row) for row in self._database.read(query, (batch,))]
 
-    def events(self, after: int = 0) -> Iterator[tuple[int, Event]]:
-        """Yield the events after a number: number and event."""
-        query = "SELECT seq, person, document, topic, state, before FROM events WHERE seq > ? ORDER BY seq"
-        for seq, *event in self._database.read(query, (after,)):
+    def events(self) -> Iterator[tuple[int, Event]]:
+        """Yield all events in order: number and event."""
+        query = "SELECT seq, person, document, topic, state, before FROM events ORDER BY seq"
+        for seq, *event in self._database.read(query):
             yield seq, Event(*event)
 
     def history(self) -> Iterator[tuple[str, str, str, str, int, int, str]]:

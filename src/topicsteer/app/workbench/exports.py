@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from topicsteer.app.workbench.agreement_view import agreement_frame
-from topicsteer.app.workbench.event_log import NOTE, ORIGIN, PRESENT, REST
+from topicsteer.app.workbench.event_log import NOTE, ORIGIN, State
 from topicsteer.app.workbench.map_view import MapMaker
 from topicsteer.app.workbench.progress_view import breakdowns
 from topicsteer.app.workbench.project import read_documents
@@ -246,8 +246,9 @@ class Exporter:
             annotations, people = [], self.session.labels_of(row)
             outsider_for = self.session.outsider_for(row)
             for person, states in people.items():
-                keys = [key for key, state in states.items() if state in PRESENT]
-                ended = [key for state_key, state in states.items() if state == REST for key in tree.below(state_key)]
+                keys = [key for key, state in states.items() if state in State.PRESENT]
+                ends = [key for key, state in states.items() if state == State.REST]
+                ended = [key for end in ends for key in tree.below(end)]
                 paths = [(NONE,)] if person in outsider_for else self._paths(keys, ended)
                 annotations.append({"result": [_label_studio_result(paths, tree)] if paths else []})
             owners = ["" if person.startswith(FILE) else person for person in people]  # a file is no person

@@ -13,6 +13,7 @@ from subprocess import DEVNULL, PIPE, Popen
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from topicsteer.analysis.suggestions import Doubt
 from topicsteer.app.workbench.model_record import GroupShares, Point, SuggestedRow
@@ -97,10 +98,6 @@ class Report(msgspec.Struct, frozen=True, tag_field="at"):
     """A message of the worker."""
 
 
-class Ready(Report, frozen=True, tag="ready"):
-    """The worker waits for orders."""
-
-
 class Progressed(Report, frozen=True, tag="progress"):
     """The fit, or the work after it, moved on."""
 
@@ -140,29 +137,18 @@ class FoundGroups(msgspec.Struct, frozen=True):
     groups: dict[int, Group]
 
 
-class Suggested(Report, frozen=True, tag="suggested"):
-    """Documents to label next, and labels that look wrong."""
+class Learnt(Report, frozen=True, tag="learnt", omit_defaults=True):
+    """Facts about the last fit that are ready now, for the fields of its `ModelRecord`."""
 
-    suggestions: list[SuggestedRow]
-    checks: list[Doubt]
+    suggestions: list[SuggestedRow] | UnsetType = UNSET
+    checks: list[Doubt] | UnsetType = UNSET
+    outlook: str | UnsetType = UNSET
+    curve: list[Point] | UnsetType = UNSET
+    shares: dict[str, GroupShares] | UnsetType = UNSET
 
-
-class StoppingAdvice(Report, frozen=True, tag="stopping"):
-    """Advice on whether more labels help."""
-
-    sentence: str
-
-
-class Evaluated(Report, frozen=True, tag="judged"):
-    """The model was evaluated on hidden labels."""
-
-    curve: list[Point]
-
-
-class Shared(Report, frozen=True, tag="shares"):
-    """Shares of topics in the groups of columns."""
-
-    shares: dict[str, GroupShares]
+    def given(self) -> dict[str, Any]:
+        """Return the facts by the names of their fields."""
+        return {name: value for name, value in msgspec.structs.asdict(self).items() if value is not UNSET}
 
 
 class Rested(Report, frozen=True, tag="rest"):
@@ -187,10 +173,7 @@ class Ended(Report, frozen=True, tag="ended"):
 
 
 Order: TypeAlias = FitOrder | SplitOrder | CancelOrder
-AnyReport: TypeAlias = (
-    Ready | Progressed | Finished | Grouped | Suggested | StoppingAdvice | Evaluated | Shared | Rested | Failed
-    | Cancelled | Ended
-)  # fmt: skip
+AnyReport: TypeAlias = Progressed | Finished | Grouped | Learnt | Rested | Failed | Cancelled | Ended
 read_order = msgspec.json.Decoder(Order).decode
 read_report = msgspec.json.Decoder(AnyReport).decode
 

@@ -16,8 +16,7 @@ from typing import Any, BinaryIO
 
 from topicsteer import __version__
 from topicsteer.analysis.groups import Groups
-from topicsteer.app.workbench import event_log as states
-from topicsteer.app.workbench.event_log import EventLog
+from topicsteer.app.workbench.event_log import NOTE, ORIGIN, EventLog, State
 from topicsteer.app.workbench.model_record import StoredModels
 from topicsteer.app.workbench.refusals import Invalid
 from topicsteer.corpora import Documents
@@ -154,17 +153,17 @@ PROBLEMS = (
     ("a label belongs to an unknown document", "events", "document NOT IN (SELECT row FROM documents)"),
     ("a label belongs to an unknown topic", "events", "topic > 0 AND topic NOT IN (SELECT topic FROM topics)"),
     ("a label has no owner", "events", "document IS NOT NULL AND person IS NULL"),
-    ("a label has an unknown state", "events", f"document IS NOT NULL AND topic >= 0 AND state NOT IN {states.LABELS}"),
+    ("a label has an unknown state", "events", f"document IS NOT NULL AND topic >= 0 AND state NOT IN {State.LABELS}"),
     (
         "a label has an unknown origin",
         "events",
-        f"document IS NOT NULL AND topic = {states.ORIGIN} AND state NOT IN {states.CHOICES}",
+        f"document IS NOT NULL AND topic = {ORIGIN} AND state NOT IN {State.CHOICES}",
     ),
-    ("a label belongs to an unknown topic", "events", f"document IS NOT NULL AND topic < {states.NOTE}"),
+    ("a label belongs to an unknown topic", "events", f"document IS NOT NULL AND topic < {NOTE}"),
     (
         "a note cannot be read",
         "events",
-        f"document IS NOT NULL AND topic = {states.NOTE} AND state != '{states.CLEARED}' AND NOT json_valid(state)",
+        f"document IS NOT NULL AND topic = {NOTE} AND state != '{State.CLEARED}' AND NOT json_valid(state)",
     ),
     ("a topic cannot be read", "topics", "NOT (json_valid(pinned) AND json_valid(banned))"),
     ("a topic cannot be read", "events", "document IS NULL AND state != '' AND NOT json_valid(state)"),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from topicsteer.analysis.suggestions import Doubt, doubt_sentence
 from topicsteer.app.workbench import answers
 from topicsteer.app.workbench.current_model import CurrentModel
-from topicsteer.app.workbench.event_log import LATER, PERMITTED, PRESENT, SKIPPED, WHOLE, Topic
+from topicsteer.app.workbench.event_log import WHOLE, State, Topic
 from topicsteer.app.workbench.fit_process import FoundGroups
 from topicsteer.app.workbench.model_record import Key
 from topicsteer.app.workbench.project import Project, read_documents
@@ -144,7 +144,7 @@ class Views:
         topics, found = self.session.topics, []
         for check in self.shown.record.checks if self.shown else ():
             decision = self.session.decisions.get(check.row, Decision())
-            keys = decision.permitted if check.given == PERMITTED else decision.forbidden
+            keys = decision.permitted if check.given == State.PERMITTED else decision.forbidden
             if check.topic in keys and not topics[check.topic].gone:
                 rival = None if check.rival is None else topics[check.rival].name
                 facts = (check.given, topics[check.topic].name, check.probability, rival, check.rival_probability)
@@ -207,7 +207,7 @@ class Views:
             decision = session.decisions.get(row, Decision())
             mine, settled = others.pop(who, {}), others.pop(DECISION, {})
             if session.settings.blind:
-                own = sorted(key for key, state in mine.items() if state in PRESENT)
+                own = sorted(key for key, state in mine.items() if state in State.PRESENT)
                 return answers.DocumentLabels(mine, {}, [], own, {}, {who: notes[who]} if who in notes else {}, [])
             permitted, differing = sorted(decision.permitted), sorted(decision.differing)
             return answers.DocumentLabels(mine, others, differing, permitted, settled, notes, older)
@@ -314,7 +314,7 @@ class Views:
 
     def _own(self, who: str, key: int) -> list[int]:
         """Return the documents that a person labelled with a topic."""
-        return [row for row in self._touched() if self.session.labels_of(row).get(who, {}).get(key) in PRESENT]
+        return [row for row in self._touched() if self.session.labels_of(row).get(who, {}).get(key) in State.PRESENT]
 
     def _of_topic(self, key: int) -> Mask:
         own = self._mask([])
@@ -340,8 +340,8 @@ class Views:
             "disagreement": lambda: self._mask([check.row for check in self.checks()]),
             "people": lambda: session.differing,
             "settled": lambda: self._mask([row for row in touched if DECISION in session.votes_of(row)]),
-            "skipped": lambda: self._mask(self.whole(chosen.who, SKIPPED)),
-            "later": lambda: self._mask(self.whole(chosen.who, LATER)),
+            "skipped": lambda: self._mask(self.whole(chosen.who, State.SKIPPED)),
+            "later": lambda: self._mask(self.whole(chosen.who, State.LATER)),
             "notes": lambda: self._mask([row for row in session.decisions if session.notes_of(row)]),
             "older": lambda: self._mask([row for row in touched if self._older(row, known)]),
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -416,15 +416,9 @@ class Workbench:
                 )
                 self.set_status(FitStatus())
                 self.notify(answers.Advised())
-            case messages.Suggested(suggestions, checks):
-                self._describe(suggestions=suggestions, checks=checks)
+            case messages.Learnt():
+                self._describe(report.given())
                 self._fit_if_due()  # labels that arrived during the fit
-            case messages.StoppingAdvice(sentence):
-                self._describe(outlook=sentence)
-            case messages.Evaluated(curve):
-                self._describe(curve=curve)
-            case messages.Shared(shares):
-                self._describe(shares=shares)
             case messages.Failed(message):
                 self._fail(message)
             case messages.Cancelled():
@@ -464,7 +458,7 @@ class Workbench:
         if old is not None:
             shutil.rmtree(old.folder, ignore_errors=True)
 
-    def _describe(self, **known: object) -> None:
+    def _describe(self, known: Mapping[str, object]) -> None:
         """Add to the record of the last model, and notify all open pages."""
         if self.views.fitted is not None:
             for name, value in known.items():
