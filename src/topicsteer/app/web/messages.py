@@ -44,13 +44,6 @@ class Adopt(Message, frozen=True, kw_only=True, tag_field="edit", tag="adopt"):
     description: str = ""
 
 
-class MergeFree(Message, frozen=True, kw_only=True, tag_field="edit", tag="merge"):
-    """Propose the documents of a free topic as labels of a known one."""
-
-    key: FreeKey
-    into: int
-
-
 class Split(Message, frozen=True, kw_only=True, tag_field="edit", tag="split"):
     """Find groups of the documents of a known topic."""
 
@@ -58,14 +51,13 @@ class Split(Message, frozen=True, kw_only=True, tag_field="edit", tag="split"):
     parts: int = 2
 
 
-FreeEdit: TypeAlias = Adopt | MergeFree | Split
+FreeEdit: TypeAlias = Adopt | Split
 
 
 class WriteExport(Message, frozen=True, kw_only=True):
     """POST /api/export: write a file into the export folder."""
 
     kind: str
-    name: str | None = None
 
 
 class Login(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -41,7 +41,7 @@ from topicsteer.app.workbench.answers import (
 )
 from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.progress_view import group_table, progress_page
-from topicsteer.app.workbench.refusals import NotFound, Refused, TooLarge, WrongPassword
+from topicsteer.app.workbench.refusals import Refused, TooLarge, WrongPassword
 from topicsteer.app.workbench.views import Selection
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora.readers.table_file import limited
@@ -218,9 +218,7 @@ def documents(workbench: Workbench, message: messages.DocumentsQuery) -> Documen
 
 def download(request: Request) -> Response:
     """Send a file of the export folder."""
-    path = request.app.state.workbench.exporter.path_of(request.path_params["name"])
-    if not path.is_file():
-        raise NotFound("This file is not in the export folder. Create it again on the page Export.")
+    path = request.app.state.workbench.exporter.written(request.path_params["name"])
     headers = {"content-security-policy": "sandbox"}
     return FileResponse(path, filename=path.name, media_type="application/octet-stream", headers=headers)
 
@@ -270,8 +268,6 @@ def edit_free(workbench: Workbench, message: messages.FreeEdit) -> messages.Free
     match message:
         case messages.Adopt(key=key, name=name, description=description):
             return messages.FreeEdited(workbench.adopt(message.person, key, name=name, description=description))
-        case messages.MergeFree(key=key, into=into):
-            return messages.FreeEdited(workbench.merge_free(key, into))
         case messages.Split(key=key, parts=parts):
             workbench.split(key, parts)
     return messages.FreeEdited()
@@ -279,7 +275,7 @@ def edit_free(workbench: Workbench, message: messages.FreeEdit) -> messages.Free
 
 def export(workbench: Workbench, message: messages.WriteExport) -> messages.Exported:
     """Write a file into the export folder."""
-    path = workbench.exporter.export(message.kind, message.name or None)
+    path = workbench.exporter.export(message.kind)
     partial = message.kind in ("labels", "jsonl") and not workbench.session.training().complete
     note = "Fit these with --incomplete: some labels were given before other topics existed." if partial else ""
     if message.kind == "report" and workbench.maps.made is None:
@@ -332,7 +328,7 @@ COMMANDS: Answers = {
 }
 UPLOADS: Answers = {
     "/api/import": (messages.UploadQuery, lambda bench, m, *file: bench.import_labels(m.person, *file)),
-    "/api/topics": (messages.UploadQuery, lambda bench, m, *file: bench.add_topics(m.person, *file)),
+    "/api/topics": (messages.UploadQuery, lambda bench, m, *file: bench.import_topics(m.person, *file)),
     "/api/coders": (messages.AddCoderQuery, lambda bench, m, *file: bench.coders.add(*file, m.coder)),
 }
 ROUTES = [
@@ -431,16 +427,8 @@ def listen(host: str, port: int | None, usual: int = PORT) -> socket.socket:
     return sock
 
 
-def serve(
-    workbench: Workbench,
-    *,
-    host: str = "127.0.0.1",
-    port: int | None = None,
-    password: str | None = None,
-    ready: Callable[[str, str], object] = print,
-    renewed: Callable[[str], object] = print,
-) -> None:
-    """Serve until Ctrl-C.
+class Server(uvicorn.Server):
+    """A server that announces its address once it listens, and runs until Ctrl-C or ``should_exit``.
 
     Parameters
     ----------
@@ -454,14 +442,6 @@ def serve(
         Called when the server listens, with the address, token included, and an address for people who only look.
     renewed : callable
         Called with the next address when one has opened a browser: each serves once.
-    """
-    Server(workbench, host, port, password, ready, renewed).run()
-
-
-class Server(uvicorn.Server):
-    """A server that announces its address once it listens and handles signals; parameters as of `serve`.
-
-    In a thread, it runs until ``should_exit`` is set.
     """
 
     def __init__(

@@ -135,27 +135,19 @@ class NextDocument(Reply, frozen=True):
 
 
 class TopicSummary(Reply, frozen=True):
-    """A topic in the last fit: terms, and the share of the documents that have it."""
+    """A topic in the last fit: terms, mean membership, and number of documents.
+
+    ``reason`` explains labels of a known topic that did not take effect; it is empty if they did.
+    """
 
     terms: list[Term]
     share: float
-
-
-class LabelEffect(Reply, frozen=True):
-    """Number of documents with a known topic, and the effect of its labels.
-
-    ``followed`` is the share of its labelled documents that contain it. ``reason`` explains labels that did not take
-    effect.
-    """
-
     documents: int
-    took_effect: bool
-    followed: float
     reason: str = ""
 
 
 class KnownTopic(Reply, frozen=True):
-    """A known topic; ``labels`` is its number of labelled documents, ``fit`` and ``effect`` come from the last fit.
+    """A known topic; ``labels`` is its number of labelled documents, ``fit`` comes from the last fit.
 
     ``parent`` is the key of the topic above it, and ``level`` counts from 1. ``older`` is the number of documents with
     a label from before its present definition.
@@ -172,7 +164,6 @@ class KnownTopic(Reply, frozen=True):
     labels: int
     older: int
     fit: TopicSummary | None = None
-    effect: LabelEffect | None = None
 
 
 class FreeTopic(Reply, frozen=True):
@@ -181,7 +172,6 @@ class FreeTopic(Reply, frozen=True):
     key: str
     name: str
     fit: TopicSummary
-    documents: int
 
 
 class NoTopic(Reply, frozen=True):
@@ -319,7 +309,6 @@ class FitStatus(Reply, frozen=True):
     state: Literal["idle", "fitting", "checking"] = "idle"
     stage: str = ""
     error: str = ""
-    message: str = ""
     done: int = 0
     total: int | None = None
     detail: str = ""

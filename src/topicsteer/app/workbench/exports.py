@@ -1,7 +1,6 @@
 """Exports: labels in several formats, the event log, memberships, the model, a report and the topics."""
 
 import json
-import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -16,7 +15,7 @@ from topicsteer.app.workbench.event_log import NOTE, ORIGIN, State
 from topicsteer.app.workbench.map_view import MapMaker
 from topicsteer.app.workbench.progress_view import breakdowns
 from topicsteer.app.workbench.project import read_documents
-from topicsteer.app.workbench.refusals import DECISION, FILE, Conflict, Invalid, is_person
+from topicsteer.app.workbench.refusals import DECISION, FILE, Conflict, Invalid, NotFound, is_person
 from topicsteer.app.workbench.session import Decision
 from topicsteer.app.workbench.topic_tree import Tree
 from topicsteer.app.workbench.views import Views
@@ -34,10 +33,6 @@ from topicsteer.system.values import NONE
 
 if TYPE_CHECKING:
     import polars as pl
-
-# Names of files, and names that Windows reserves.
-_NAME = re.compile(r"[^\W.][\w .()-]{0,79}")
-_DEVICES = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
 
 
 class Exporter:
@@ -77,38 +72,23 @@ class Exporter:
         for name, table in tables.items():
             self.kinds[name] = (f"{name}.csv", partial(_write_csv, table))
 
-    def export(self, kind: str, name: str | None = None) -> Path:
-        """Write a file into the export folder, whole or not at all.
-
-        Parameters
-        ----------
-        kind : str
-            One of `kinds`.
-        name : str, optional
-            Name of the file. A name that leads out of the folder is refused.
-
-        Returns
-        -------
-        Path
-        """
+    def export(self, kind: str) -> Path:
+        """Write the file of one of `kinds` into the export folder, whole or not at all; return its path."""
         if kind not in self.kinds:
             raise Invalid(f"There is no export {kind!r}. The exports are {', '.join(self.kinds)}.")
-        default, write = self.kinds[kind]
-        path = self.path_of(name or default, Path(default).suffix)
+        name, write = self.kinds[kind]
         self.folder.mkdir(exist_ok=True)
+        path = self.folder / name
         with replacing(path, durable=True) as part:
             write(part)
         return path
 
-    def path_of(self, name: str, suffix: str | None = None) -> Path:
-        """Return the path of a file in the export folder; a name that leads elsewhere is refused."""
-        if not _NAME.fullmatch(name) or _DEVICES.fullmatch(name) or name.endswith((" ", ".")):
-            raise Invalid("A file name consists of letters, digits, spaces, dots and hyphens, without a folder.")
-        if suffix is not None and Path(name).suffix.lower() != suffix:
-            name += suffix
+    def written(self, name: str) -> Path:
+        """Return the path of an export; other names, and links to other places, are refused."""
         path = self.folder / name
-        if path.resolve().parent != self.folder.resolve():  # a link that leads out
-            raise Invalid(f"{name} is not in the export folder.")
+        exports = {file for file, _ in self.kinds.values()}
+        if name not in exports or not path.is_file() or path.is_symlink():
+            raise NotFound("This file is not in the export folder. Create it again on the page Export.")
         return path
 
     # --- labels ---

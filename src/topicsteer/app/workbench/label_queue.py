@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from topicsteer.analysis.suggestions import questions
 from topicsteer.app.workbench.answers import NextDocument
-from topicsteer.app.workbench.current_model import OUTSIDE
 from topicsteer.app.workbench.event_log import State
 from topicsteer.app.workbench.model_record import Key
 from topicsteer.app.workbench.refusals import Conflict
@@ -159,7 +158,7 @@ class Queue:
         proposed: list[int] = []
         if fitted is not None and isinstance(key, str):
             strength = fitted.strength(key)
-            name = "None of these" if key == OUTSIDE else fitted.result.names[fitted.free_column(key)]
+            name = fitted.names[fitted.number(key)]
         elif fitted is not None:
             topic = self.session.topic(key)
             name = topic.name

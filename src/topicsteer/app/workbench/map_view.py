@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from topicsteer.analysis import map_layout as maps
 from topicsteer.app.workbench.answers import MapPoints, MapStatus, PointTopic
-from topicsteer.app.workbench.current_model import OUTSIDE, CurrentModel
+from topicsteer.app.workbench.current_model import NONE_OF_THESE, OUTSIDE, CurrentModel
 from topicsteer.app.workbench.fit_process import WORKER, read_map_line
 from topicsteer.app.workbench.views import Views
 from topicsteer.report.map_page import UNITS, packed, short_form
@@ -23,8 +23,6 @@ from topicsteer.system.templates import visible
 
 # The name of the layout among the settings of a project.
 STORED = "document map"
-# The name of the colour of documents without a topic.
-NO_TOPIC = "None of these"
 # Seconds that a killed process has to end.
 PATIENCE = 4.0
 
@@ -85,7 +83,7 @@ class MapMaker:
             self.status = MapStatus("missing")
             return None
         rows = self._rows()
-        places = maps.around_topics(_memberships(fitted)[rows], fitted.result.positions)
+        places = maps.around_topics(fitted.values[rows], fitted.result.positions)
         self.status = MapStatus("ready")
         return maps.Layout(rows, places, 1.6, "topics", self.views.session.n)
 
@@ -190,9 +188,9 @@ def _topics(views: Views) -> tuple[list[PointTopic], dict[int | str, int]]:
     found = [PointTopic(topic.key, visible(topic.name, 80), "known", topic.colour) for topic in views.session.live]
     fitted = views.fitted
     if fitted is not None:
-        free = range(fitted.n_known, len(fitted.result))
-        found += [PointTopic(fitted.key_of(k), visible(fitted.result.names[k], 80), "free", "") for k in free]
-    found.append(PointTopic(OUTSIDE, NO_TOPIC if fitted else "Not fitted yet", "none", ""))
+        free = list(zip(fitted.column_keys, fitted.names, strict=True))[fitted.n_known : -1]
+        found += [PointTopic(key, visible(name, 80), "free", "") for key, name in free]
+    found.append(PointTopic(OUTSIDE, NONE_OF_THESE if fitted else "Not fitted yet", "none", ""))
     return found, {topic.key: i for i, topic in enumerate(found)}
 
 
@@ -203,14 +201,8 @@ def _predicted(
     none = index[OUTSIDE]
     if fitted is None:
         return np.full(len(rows), none), np.zeros(len(rows), dtype=np.float32)
-    judged = fitted.model.state_.judge(_memberships(fitted)[rows])
+    judged = fitted.model.state_.judge(fitted.values[rows])
     column = judged.main()
     membership = np.take_along_axis(judged.values, column[:, None], axis=1)[:, 0]
-    keys = [fitted.key_of(k) for k in range(len(fitted.result))]
-    number = np.array([*(index.get(key, none) for key in keys), none])
+    number = np.array([index.get(key, none) for key in fitted.column_keys])
     return number[column], membership
-
-
-def _memberships(fitted: CurrentModel) -> NDArray[np.float32]:
-    """Memberships in known topics, free topics and none."""
-    return np.asarray(fitted.judged.values, dtype=np.float32)

@@ -83,7 +83,7 @@ def stored_shares(views: Views, column: str) -> Prevalence | None:
     if fitted is None or stored is None:
         return None
     now = fitted.renamed(views.session.topics).names
-    names = [NONE if key == OUTSIDE else now[fitted.number(key)] for key in stored.keys]
+    names = [NONE if key == OUTSIDE else now[fitted.column[key]] for key in stored.keys]
     kinds = {"labels": np.int64, "drawn": np.int64}
     arrays: dict[str, Any] = {
         name: np.array(getattr(stored, name), dtype=kinds.get(name, np.float64)) for name in ARRAYS
@@ -151,8 +151,7 @@ def _topics(views: Views, stored: GroupShares | None) -> list[GroupTopic]:
         topic = views.session.topics[key] if isinstance(key, int) else None
         if topic is not None and topic.gone:
             continue
-        free = "None of these" if key == OUTSIDE else fitted.result.names[fitted.number(key)]
-        name, colour = (topic.name, topic.colour) if topic else (free, "")
+        name, colour = (topic.name, topic.colour) if topic else (fitted.names[fitted.column[key]], "")
         share, low, high = ([row[k] for row in values[1:]] for values in (stored.share, stored.low, stored.high))
         found.append(GroupTopic(key, name, colour, [value or 0.0 for value in share], low, high))
     return found

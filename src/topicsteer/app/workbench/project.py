@@ -8,11 +8,13 @@ import sqlite3
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, Literal
+
+import msgspec
+from msgspec import Meta
 
 from topicsteer import __version__
 from topicsteer.analysis.groups import Groups
@@ -20,7 +22,6 @@ from topicsteer.app.workbench.event_log import NOTE, ORIGIN, EventLog, State
 from topicsteer.app.workbench.model_record import StoredModels
 from topicsteer.app.workbench.refusals import Invalid
 from topicsteer.corpora import Documents
-from topicsteer.guidance.open_world import WORLDS
 from topicsteer.system.files import replacing
 from topicsteer.system.values import check_ids, is_missing
 from topicsteer.text.languages import without_spaces
@@ -44,15 +45,8 @@ class ProjectError(ValueError):
 
 # --- settings ---
 
-# Smallest and greatest value of each number.
-RANGES = {
-    "target": (1, 10_000_000), "refit_after": (0, 100_000), "free_topics": (0, 500), "overlap": (0, 1_000),
-    "overlap_people": (2, 20),
-}  # fmt: skip
 
-
-@dataclass(frozen=True)
-class ProjectSettings:
+class ProjectSettings(msgspec.Struct, frozen=True):
     """The settings of a project.
 
     Parameters
@@ -77,43 +71,34 @@ class ProjectSettings:
         Separator of the levels in labels and names that are paths, such as "sport/football". None: no name is a path.
     """
 
-    target: int | None = None
-    refit_after: int = 10
-    free_topics: int = 10
+    target: Annotated[int, Meta(ge=1, le=10_000_000)] | None = None
+    refit_after: Annotated[int, Meta(ge=0, le=100_000)] = 10
+    free_topics: Annotated[int, Meta(ge=0, le=500)] = 10
     complete: bool = True
-    world: str | None = None
+    world: Literal["open", "closed"] | None = None
     blind: bool = False
-    overlap: int = 0
-    overlap_people: int = 2
-    path_separator: str | None = None
+    overlap: Annotated[int, Meta(ge=0, le=1_000)] = 0
+    overlap_people: Annotated[int, Meta(ge=2, le=20)] = 2
+    path_separator: Annotated[str, Meta(max_length=8, pattern=r"\S")] | None = None
 
     @classmethod
     def restored(cls, stored: Mapping[str, Any]) -> ProjectSettings:
         """Return the settings of a project file."""
-        found = {name: stored.get(name.replace("_", " "), missing) for name, missing in vars(cls()).items()}
-        return cls(**found)
+        return cls(**{name: stored[name.replace("_", " ")] for name in FIELDS if name.replace("_", " ") in stored})
 
     def changed(self, values: Mapping[str, Any]) -> ProjectSettings:
         """Return the settings with new values, or refuse them."""
-        for name, value in values.items():
-            _check_setting(name, value)
-        return replace(self, **values)
+        try:
+            return msgspec.convert(msgspec.structs.asdict(self) | dict(values), ProjectSettings)
+        except msgspec.ValidationError as error:
+            raise Invalid(f"This setting is not allowed: {error}.") from error
 
     def stored(self, names: Iterable[str]) -> dict[str, Any]:
         """Return some values under their names in the project file, which have spaces."""
         return {name.replace("_", " "): getattr(self, name) for name in names}
 
 
-def _check_setting(name: str, value: Any) -> None:
-    """Refuse a value out of range; messages have the right types already."""
-    if name == "world" and value not in WORLDS:
-        raise Invalid(f'The setting \'world\' is "open", "closed" or null, not {value!r}.')
-    if name == "path_separator" and value is not None and not (value.strip() and len(value) <= 8):
-        raise Invalid("The separator of paths is a text of at most 8 characters such as /, or null for no paths.")
-    low, high = RANGES.get(name, (0, 0))
-    if name in RANGES and value is not None and not low <= value <= high:
-        raise Invalid(f"The setting {name!r} is a whole number from {low} to {high:,}, not {value!r}.")
-
+FIELDS = ProjectSettings.__struct_fields__
 
 # --- columns that can be groups: few values, or dates ---
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -471,7 +472,7 @@ class LabelSession:
     @property
     def current_settings(self) -> ProjectSettings:
         """The settings with the target in effect."""
-        return replace(self.settings, target=self.target)
+        return msgspec.structs.replace(self.settings, target=self.target)
 
     @property
     def target(self) -> int:

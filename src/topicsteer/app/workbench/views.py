@@ -168,7 +168,7 @@ class Views:
         pieces, parts = [answers.Piece(visible(head, 8 * SHOWN))], list[answers.TopicPart]()
         if fitted is not None:
             explanation = fitted.model.explain(head, row=row)
-            keys = [fitted.key_of(fitted.result.names.index(name)) for name in explanation.names]
+            keys = [fitted.column_keys[fitted.names.index(name)] for name in explanation.names]
             marked = (part for part in explanation.marked(WEAK) if part[0])
             pieces = [
                 answers.Piece(visible(piece, 8 * SHOWN), None if k is None else keys[k], round(strength, 2))
@@ -223,8 +223,8 @@ class Views:
         if fitted is None or not fitted.n_known:
             return []
         P, has = fitted.memberships[row], fitted.has[row]
-        strongest = ((fitted.key_of(int(k)), k) for k in np.argsort(-P, kind="stable") if P[k] >= 0.01)
-        found = ((key, k) for key, k in strongest if isinstance(key, int) and not self.session.topics[key].gone)
+        strongest = ((fitted.keys[k], k) for k in np.argsort(-P, kind="stable") if P[k] >= 0.01)
+        found = ((key, k) for key, k in strongest if not self.session.topics[key].gone)
         return [answers.Likely(key, round(float(P[k]), 3), bool(has[k])) for key, k in islice(found, n)]
 
     def _none(self, row: int) -> tuple[float, bool]:
@@ -232,7 +232,7 @@ class Views:
         fitted = self.shown
         if fitted is None or not fitted.n_known:
             return 0.0, False
-        return round(float(fitted.none[row]), 3), bool(fitted.outside[row])
+        return round(float(fitted.none[row]), 3), bool(fitted.has[row, -1])
 
     # --- many documents ---
 
@@ -290,7 +290,8 @@ class Views:
         if query := chosen.query.strip():
             keep = keep & self._mask(self.search(query))
         if isinstance(chosen.key, str):
-            keep = keep & self.fitted_or_refuse().members(chosen.key)
+            fitted = self.fitted_or_refuse()
+            keep = keep & fitted.has[:, fitted.number(chosen.key)]
         elif chosen.key is not None and chosen.filter != "older":
             key = self.session.topic(chosen.key).key
             keep = keep & (self._mask(self._own(chosen.who, key)) if blind else self._of_topic(key))
@@ -372,14 +373,13 @@ class Views:
             return answers.TopicLists(known, [])
         free = [
             answers.FreeTopic(
-                key := str(fitted.key_of(k)),
-                visible(fitted.result.names[k], 100),
+                str(fitted.column_keys[k]),
+                visible(fitted.names[k], 100),
                 self._summary(fitted, k),
-                int(fitted.members(key).sum()),
             )
             for k in range(fitted.n_known, len(fitted.result))
         ]
-        outside = int(fitted.outside.sum()) if fitted.n_known else 0
+        outside = fitted.documents[-1] if fitted.n_known else 0
         none = answers.NoTopic(round(float(fitted.none.mean()), 4), outside) if outside or fitted.open else None
         return answers.TopicLists(known, free, none, self._split())
 
@@ -397,16 +397,13 @@ class Views:
         tree = self.session.tree
         place = (tree.parents[topic.key], tree.level(topic.key))
         about = (topic.key, topic.name, topic.description, topic.colour, topic.keywords, topic.banned, *place)
-        fitted, labels = self.shown, (self.session.counts[topic.key], older)
-        if fitted is None or topic.key not in fitted.column:
-            return answers.KnownTopic(*about, *labels)
-        k = fitted.column[topic.key]
-        took, followed = bool(fitted.effects["took effect"][k]), float(fitted.effects["followed"][k])
-        reason = visible(fitted.effects["reason"][k], 300)
-        effect = answers.LabelEffect(fitted.documents[k], took, round(followed, 3), reason)
-        return answers.KnownTopic(*about, *labels, self._summary(fitted, k), effect)
+        fitted, fit = self.shown, None
+        if fitted is not None and topic.key in fitted.column:
+            fit = self._summary(fitted, fitted.column[topic.key])
+        return answers.KnownTopic(*about, self.session.counts[topic.key], older, fit)
 
     def _summary(self, fitted: CurrentModel, k: int) -> answers.TopicSummary:
-        """Return terms and share of a column."""
+        """Return terms, mean membership and documents of a column, and why its labels did not take effect."""
         terms = [answers.Term(visible(term, 60), round(float(strength), 3)) for term, strength in fitted.terms[k]]
-        return answers.TopicSummary(terms, round(float(fitted.result.share[k]), 4))
+        reason = visible(fitted.effects["reason"][k], 300) if k < fitted.n_known else ""
+        return answers.TopicSummary(terms, round(float(fitted.result.share[k]), 4), fitted.documents[k], reason)

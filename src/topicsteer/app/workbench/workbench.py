@@ -255,21 +255,16 @@ class Workbench:
         by = f", given by {', '.join(own.owner for own in people[:5])}{', …' * (len(people) > 5)}" if people else ""
         return f"Imported labels of {len(rows):,} documents from {name}{by}."
 
-    def import_topics(self, who: str, path: Path, name: str) -> tuple[str, ...]:
-        """Add the topics and words of a topics file; return notes on probable mistakes."""
+    def import_topics(self, who: str, path: Path, name: str) -> str:
+        """Add the topics and words of a topics file or codebook; return sentences about it, and probable mistakes."""
+        before = len(self.session.live)
         try:
             found = read_topics(path)
         except ValueError as error:
             reason = str(error).replace(str(path), name)
             raise Invalid(reason if reason.startswith(name) else f"{name}: {reason}") from error
         self.announce(who, import_topics(self.session, who, found.codebook, source=name))
-        return found.notes
-
-    def add_topics(self, who: str, path: Path, name: str) -> str:
-        """Add the topics of a topics file or codebook; return a sentence about it."""
-        before = len(self.session.live)
-        notes = self.import_topics(who, path, name)
-        return " ".join([f"{len(self.session.live) - before:,} new topics from {name}.", *notes[:8]])
+        return " ".join([f"{len(self.session.live) - before:,} new topics from {name}.", *found.notes[:8]])
 
     # --- the document map ---
 
@@ -357,15 +352,11 @@ class Workbench:
             key = max(topic.key for topic in self.session.live)
         if split is not None and isinstance(source, int):
             del split.groups[source]
-        self._propose(key, rows)
+        if self.views.fitted is not None:
+            self.views.fitted.record.proposed[key] = rows
+            self._store_record()
         self.announce(who, change)
         return key
-
-    def merge_free(self, key: str, into: int) -> int:
-        """Propose the surest documents of a free topic as labels of a known one; return its key."""
-        topic = self.session.topic(into)
-        self._propose(topic.key, self.views.fitted_or_refuse().surest(key, PROPOSED))
-        return topic.key
 
     def split(self, key: int, parts: int) -> None:
         """Find groups of the documents of a known topic; the model stays as it is."""
@@ -380,12 +371,6 @@ class Workbench:
         ):
             raise Conflict("A fit is running. Wait for its end, then try again.")
         self.set_status(FitStatus("fitting", "split"))
-
-    def _propose(self, key: int, rows: list[int]) -> None:
-        """Put documents at the beginning of the queue of a topic."""
-        if self.views.fitted is not None:
-            self.views.fitted.record.proposed[key] = rows
-            self._store_record()
 
     # --- reports of the worker ---
 
@@ -422,7 +407,7 @@ class Workbench:
             case messages.Failed(message):
                 self._fail(message)
             case messages.Cancelled():
-                self.set_status(FitStatus(message="The fit was cancelled."))
+                self.set_status(FitStatus())
             case messages.Ended(code):
                 self._fail(f"The fit did not finish: {_reason_of_end(code)}.")
             case _:

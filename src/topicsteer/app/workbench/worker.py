@@ -29,7 +29,7 @@ from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.label_advice import ambiguity_notes
 from topicsteer.analysis.suggestions import Doubt
 from topicsteer.app.workbench import fit_process as messages
-from topicsteer.app.workbench.current_model import OUTSIDE, column_keys
+from topicsteer.app.workbench.current_model import column_keys
 from topicsteer.app.workbench.event_log import State
 from topicsteer.app.workbench.fit_process import AnyReport, CancelOrder, FitOrder, MapLine, SplitOrder
 from topicsteer.app.workbench.model_record import Point, SuggestedRow
@@ -212,7 +212,7 @@ class Worker:
         """Report shares of topics in the groups of columns."""
         if self.groups is None:
             self.groups = stored_groups(Path(project))
-        keys, shares = [*column_keys(model.codebook.keys, model.state_.topics), OUTSIDE], {}
+        keys, shares = column_keys(model.codebook.keys, model.state_.topics), {}
         for name, groups in list(self.groups.items())[:COLUMNS]:
             found = model.findings.prevalence(groups, progress=lambda _, *rest: self._advise("shares", *rest))
             shares[name] = plain_shares(found.without_rests(), keys)
