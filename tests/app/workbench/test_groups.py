@@ -11,9 +11,8 @@ from problems import planted_texts
 
 from topicsteer import TopicModel
 from topicsteer.app.workbench.actions import ChangeTopic, DeleteTopic, Label, NewTopic, Undo, apply
-from topicsteer.app.workbench.event_log import State
 from topicsteer.app.workbench.progress_view import group_table
-from topicsteer.app.workbench.project import read_documents
+from topicsteer.app.workbench.project import State, read_documents
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
 

@@ -37,13 +37,11 @@ from topicsteer.app.workbench.actions import (
     apply,
 )
 from topicsteer.app.workbench.answers import NextDocument
-from topicsteer.app.workbench.current_model import CurrentModel
-from topicsteer.app.workbench.event_log import Topic
+from topicsteer.app.workbench.current_model import CurrentModel, ModelRecord, Point, SuggestedRow
 from topicsteer.app.workbench.imports import GivenLabels, import_labels
 from topicsteer.app.workbench.label_queue import Queue
-from topicsteer.app.workbench.model_record import ModelRecord, Point, SuggestedRow
 from topicsteer.app.workbench.progress_view import advice, group_table, learning_curve
-from topicsteer.app.workbench.project import Database, Project, ProjectError, group_columns
+from topicsteer.app.workbench.project import Database, Project, ProjectError, Topic, group_columns
 from topicsteer.app.workbench.refusals import FILE, Refused, person_name
 from topicsteer.app.workbench.session import LabelSession, decide, merged_state
 from topicsteer.app.workbench.topic_tree import Tree
@@ -257,8 +255,8 @@ def test_topics_can_be_changed_and_everything_undone(session):
         (Label(documents=[6], key=1, state="permitted"), "no document number 6"),
         (ChangeTopic(key=1, colour="red;}"), "six hexadecimal digits"),
         (MergeTopics(keys=[1], into=1), "at least two topics"),
-        (ChangeSettings(target=-1), "from 1 to 10,000,000, not -1"),
-        (ChangeSettings(path_separator=" "), "at most 8 characters"),
+        (ChangeSettings(target=-1), "`int` >= 1 - target`"),
+        (ChangeSettings(path_separator=" "), "path_separator`"),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -12,8 +12,7 @@ pytest.importorskip("msgspec")
 from topicsteer.analysis.topics import DECLARE_OPEN
 from topicsteer.app.web.routes import model_summary
 from topicsteer.app.workbench import fit_process as messages
-from topicsteer.app.workbench.current_model import CurrentModel
-from topicsteer.app.workbench.model_record import ModelRecord
+from topicsteer.app.workbench.current_model import CurrentModel, ModelRecord
 from topicsteer.app.workbench.refusals import Conflict
 from topicsteer.app.workbench.workbench import Workbench, vector_file
 from topicsteer.app.workbench.worker import Worker

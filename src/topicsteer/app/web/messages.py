@@ -12,8 +12,8 @@ from msgspec import Meta
 
 from topicsteer.app.workbench.actions import Message, Row
 from topicsteer.app.workbench.answers import DocumentLabels, FitStatus, ModelSummary, Progress, Reply, TopicLists
+from topicsteer.app.workbench.current_model import Key
 from topicsteer.app.workbench.label_queue import Mode
-from topicsteer.app.workbench.model_record import Key
 from topicsteer.app.workbench.project import ProjectSettings
 from topicsteer.app.workbench.refusals import Invalid, Malformed, person_name
 from topicsteer.app.workbench.views import Filter, Sort

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from topicsteer.app.workbench.event_log import NOTE, WHOLE, Batch, Event, State, Topic
+from topicsteer.app.workbench.project import NOTE, WHOLE, Batch, Event, State, Topic
 from topicsteer.app.workbench.refusals import (
     DECISION,
     MOST_WORDS,

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from topicsteer.analysis.agreement import agreement
+from topicsteer.analysis.agreement import Estimate, agreement
 from topicsteer.app.workbench.answers import (
     AgreementPage,
     Disagreement,
     DisagreementPage,
-    Measured,
     PairSummary,
     PersonSummary,
     TopicAgreement,
 )
-from topicsteer.app.workbench.event_log import Topic
+from topicsteer.app.workbench.project import Topic
 from topicsteer.app.workbench.refusals import DECISION, is_person
 from topicsteer.app.workbench.session import Decision, LabelSession
 from topicsteer.system.templates import visible
@@ -46,15 +45,20 @@ class VoteTable(NamedTuple):
     documents: Counter[str]
     votes: Array
 
-    def alpha(self, topic: int) -> Measured | None:
-        """Krippendorff's α of a topic over all people."""
-        answers = self.votes[:, :, topic]
-        return Measured.of(agreement(answers)) if len(self.people) > 1 and len(answers) else None
+    def alpha(self, topic: int) -> Estimate | None:
+        """Krippendorff's α of a topic over all people; None if it is not defined."""
+        return self._measure("alpha", topic, range(len(self.people)))
 
-    def kappa(self, topic: int, pair: tuple[int, int]) -> Measured | None:
-        """Cohen's κ of a topic for two people."""
-        answers = self.votes[:, list(pair), topic]
-        return Measured.of(agreement(answers, "kappa")) if len(answers) else None
+    def kappa(self, topic: int, pair: tuple[int, int]) -> Estimate | None:
+        """Cohen's κ of a topic for two people; None if it is not defined."""
+        return self._measure("kappa", topic, pair)
+
+    def _measure(self, measure: Literal["alpha", "kappa"], topic: int, people: Sequence[int]) -> Estimate | None:
+        answers = self.votes[:, list(people), topic]
+        if len(people) < 2 or not len(answers):
+            return None
+        found = agreement(answers, measure)
+        return None if np.isnan(found.value) else found
 
     def common(self, topic: int, people: Sequence[int] | None = None) -> int:
         """The number of documents with at least two votes on a topic."""

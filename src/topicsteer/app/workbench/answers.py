@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from topicsteer.analysis.agreement import Estimate
-from topicsteer.app.workbench.model_record import Key, Point
+from topicsteer.analysis.agreement import Estimate, TopicComparison
+from topicsteer.app.workbench.current_model import Key, Point
 from topicsteer.report.breakdown import BarChart, LineChart
 
 
@@ -242,7 +242,6 @@ class GroupTable(Reply, frozen=True):
     """
 
     column: str
-    period: str | None
     groups: list[str]
     sizes: list[int]
     topics: list[GroupTopic]
@@ -371,32 +370,6 @@ Notice: TypeAlias = Changed | FitMoved | Refitted | Advised | Mapped
 # --- coders ---
 
 
-class Measured(NamedTuple):
-    """A value with the ends of its 95 % interval. Written as a JSON array."""
-
-    value: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, found: Estimate) -> "Measured | None":
-        """Return an estimate, or None if it is not defined."""
-        return None if found.value != found.value else cls(*found)
-
-
-class CoderTopic(Reply, frozen=True):
-    """A coder compared with people on one topic; None where a measure is not defined."""
-
-    key: int
-    name: str
-    documents: int
-    labels: int
-    predicted: int
-    precision: Measured | None
-    recall: Measured | None
-    kappa: Measured | None
-
-
 class Differing(Reply, frozen=True):
     """A document where people and a coder disagree: its beginning, and the topics according to each."""
 
@@ -405,18 +378,19 @@ class Differing(Reply, frozen=True):
     text: str
     people: list[str]
     answer: list[str]
-    score: float | None
 
 
 class CoderSummary(Reply, frozen=True):
-    """A coder: answered documents, labelled ones among them, measures, and the first documents of disagreement."""
+    """A coder: answered documents, labelled ones among them, measures, and the first documents of disagreement.
+
+    Where a measure is not defined, its value is NaN, which JSON has as null.
+    """
 
     name: str
     source: str
-    at: str
     answered: int
     compared: int
-    topics: list[CoderTopic]
+    topics: list[TopicComparison]
     differ: int
     documents: list[Differing]
 
@@ -451,9 +425,9 @@ class TopicAgreement(Reply, frozen=True):
     key: int
     name: str
     documents: int
-    alpha: Measured | None
+    alpha: Estimate | None
     pair_documents: int
-    kappa: Measured | None
+    kappa: Estimate | None
 
 
 class AgreementPage(Reply, frozen=True):

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from topicsteer.analysis import agreement as analysis
-from topicsteer.app.workbench.answers import CoderPage, CoderSummary, CoderTopic, Differing, Measured
-from topicsteer.app.workbench.event_log import Topic
-from topicsteer.app.workbench.project import read_documents
+from topicsteer.app.workbench.answers import CoderPage, CoderSummary, Differing
+from topicsteer.app.workbench.project import Topic, read_documents
 from topicsteer.app.workbench.refusals import Conflict, Invalid, NotFound
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.corpora.coder_files import read_predictions
 from topicsteer.labels.codebook import Lineage
 from topicsteer.labels.coder import PEOPLE, Coder, check_coder_name
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
+from topicsteer.system.types import Array
 
 # Greatest number of coders of a project.
 MOST = 20
@@ -95,64 +94,50 @@ class CoderShelf:
         """All coders, compared with the labels of people."""
         with self._session.lock:
             topics = list(self._session.live)
-            decisions = {row: d for row, d in self._session.decisions.items() if d.permitted or d.forbidden}
-        rows, keys = sorted(decisions), [topic.key for topic in topics]
-        states = np.full((len(rows), len(keys)), UNKNOWN, dtype=np.int8)
-        for i, row in enumerate(rows):
-            for k, key in enumerate(keys):
-                decision = decisions[row]
-                if key in decision.permitted or key in decision.forbidden:
-                    states[i, k] = PERMITTED if key in decision.permitted else FORBIDDEN
-        people = Coder(PEOPLE, _supervision(states, topics))
-        found = self._project.read("SELECT name, at, source, answers FROM coders ORDER BY name").fetchall()
-        return CoderPage([self._summary(name, at, file, text, topics, rows, people) for name, at, file, text in found])
+            decisions = sorted((row, d) for row, d in self._session.decisions.items() if d.permitted or d.forbidden)
+        rows = [row for row, _ in decisions] if topics else []
+        people = _coder(PEOPLE, topics, [(decision.permitted, decision.forbidden) for _, decision in decisions])
+        found = self._project.read("SELECT name, source, answers FROM coders ORDER BY name").fetchall()
+        return CoderPage([self._summary(name, file, text, topics, rows, people) for name, file, text in found])
 
     def _summary(
-        self, name: str, at: str, file: str, text: str, topics: Sequence[Topic], rows: Sequence[int], people: Coder
+        self, name: str, file: str, text: str, topics: Sequence[Topic], rows: Sequence[int], people: Coder
     ) -> CoderSummary:
         try:
             stored = msgspec.json.decode(text, type=StoredAnswers)
         except (msgspec.MsgspecError, UnicodeError):
-            return CoderSummary(name, f"{file} cannot be read: remove it, and add it again", at, 0, 0, [], 0, [])
-        states = np.full((len(rows), len(topics)), UNKNOWN, dtype=np.int8)
-        known = np.array([topic.key in stored.keys for topic in topics], dtype=np.bool_)
-        tree = self._session.tree
-        for i, row in enumerate(rows):
-            if row in stored.topics:  # a topic that was created later is unknown
+            return CoderSummary(name, f"{file} cannot be read: remove it, and add it again", 0, 0, [], 0, [])
+        if not rows:
+            return CoderSummary(name, file, len(stored.topics), 0, [], 0, [])
+        tree, answers = self._session.tree, list[tuple[frozenset[int], frozenset[int]]]()
+        for row in rows:
+            has, lacks = frozenset[int](), frozenset[int]()
+            if row in stored.topics:
                 given = {key for key in stored.topics[row] if key in tree.parents}
                 has = frozenset(given.union(*(tree.above(key) for key in given)))
-                lacks = tree.excluded(has)
-                states[i, known & [topic.key in lacks for topic in topics]] = FORBIDDEN
-                states[i, [topic.key in has for topic in topics]] = PERMITTED
-        scores = np.array([stored.scores.get(row, np.nan) for row in rows])
-        coder = Coder(name, _supervision(states, topics), scores)
-        compared = analysis.compare(coder, people)[: len(topics)] if rows and topics else []
-        differ = analysis.disagreements(coder, people) if rows else []
+                lacks = tree.excluded(has).intersection(stored.keys)  # a topic that was created later is unknown
+            answers.append((has, lacks))
+        coder = _coder(name, topics, answers, np.array([stored.scores.get(row, np.nan) for row in rows]))
+        compared = analysis.compare(coder, people)[: len(topics)]
+        differ = analysis.disagreements(coder, people)
         texts = self._project.beginnings([rows[one.row] for one in differ[:LISTED]])
-        return CoderSummary(
-            name,
-            file,
-            at,
-            len(stored.topics),
-            int(coder.answers.labelled.sum()),
-            [_topic(topic, one) for topic, one in zip(topics, compared, strict=True)] if compared else [],
-            len(differ),
-            [
-                Differing(rows[one.row], *texts[rows[one.row]], list(one.theirs), list(one.ours), one.score)
-                for one in differ[:LISTED]
-            ],
-        )
+        listed = [Differing(rows[d.row], *texts[rows[d.row]], list(d.theirs), list(d.ours)) for d in differ[:LISTED]]
+        both = int(coder.answers.labelled.sum())
+        return CoderSummary(name, file, len(stored.topics), both, compared, len(differ), listed)
 
 
-def _topic(topic: Topic, one: analysis.TopicComparison) -> CoderTopic:
-    measured = (Measured.of(one.precision), Measured.of(one.recall), Measured.of(one.kappa))
-    return CoderTopic(topic.key, topic.name, one.documents, one.labels, one.predicted, *measured)
-
-
-def _supervision(states: NDArray[np.int8], topics: Sequence[Topic]) -> Supervision:
-    """States of documents as shared patterns; the first pattern is all unknown."""
-    empty = np.full((1, len(topics)), UNKNOWN, dtype=np.int8)
-    if not len(topics):
-        return Supervision((), np.zeros(len(states), dtype=np.int32), empty)
-    patterns, pattern = np.unique(np.vstack([empty, states]), axis=0, return_inverse=True)
-    return Supervision(tuple(topic.name for topic in topics), pattern.ravel()[1:].astype(np.int32), patterns)
+def _coder(
+    name: str,
+    topics: Sequence[Topic],
+    answers: Sequence[tuple[Collection[int], Collection[int]]],
+    scores: Array | None = None,
+) -> Coder:
+    """Return a coder from the keys of the topics that each document has and lacks."""
+    place = {topic.key: k for k, topic in enumerate(topics)}
+    states = np.full((1 + len(answers), len(topics)), UNKNOWN, dtype=np.int8)  # the first pattern is all unknown
+    for row, (has, lacks) in enumerate(answers, start=1):
+        states[row, [place[key] for key in lacks]] = FORBIDDEN
+        states[row, [place[key] for key in has]] = PERMITTED
+    patterns, pattern = np.unique(states, axis=0, return_inverse=True)
+    names = tuple(topic.name for topic in topics)
+    return Coder(name, Supervision(names, pattern.ravel()[1:].astype(np.int32), patterns), scores)

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from topicsteer.analysis.suggestions import Doubt
-from topicsteer.app.workbench.model_record import GroupShares, Point, SuggestedRow
+from topicsteer.app.workbench.current_model import GroupShares, Point, SuggestedRow
 
 # Command that starts the worker.
 WORKER = [sys.executable, "-m", "topicsteer.app.workbench.worker"]

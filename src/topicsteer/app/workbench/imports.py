@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from topicsteer.app.workbench.event_log import WHOLE, Batch, Event, State, Topic
+from topicsteer.app.workbench.project import WHOLE, Batch, Event, State, Topic
 from topicsteer.app.workbench.refusals import (
     DECISION,
     FILE,

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from topicsteer.analysis.suggestions import questions
 from topicsteer.app.workbench.answers import NextDocument
-from topicsteer.app.workbench.event_log import State
-from topicsteer.app.workbench.model_record import Key
+from topicsteer.app.workbench.current_model import Key
+from topicsteer.app.workbench.project import State
 from topicsteer.app.workbench.refusals import Conflict
 from topicsteer.app.workbench.views import Rows, Views
 

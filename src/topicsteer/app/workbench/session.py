@@ -20,9 +20,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.app.workbench.event_log import NOTE, ORIGIN, WHOLE, Batch, Event, State, Topic
-from topicsteer.app.workbench.model_record import Key
-from topicsteer.app.workbench.project import Project, ProjectSettings
+from topicsteer.app.workbench.current_model import Key
+from topicsteer.app.workbench.project import NOTE, ORIGIN, WHOLE, Batch, Event, Project, ProjectSettings, State, Topic
 from topicsteer.app.workbench.refusals import (
     DECISION,
     FILE,

@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 
 from topicsteer.analysis.suggestions import Doubt, doubt_sentence
 from topicsteer.app.workbench import answers
-from topicsteer.app.workbench.current_model import CurrentModel
-from topicsteer.app.workbench.event_log import WHOLE, State, Topic
+from topicsteer.app.workbench.current_model import CurrentModel, Key
 from topicsteer.app.workbench.fit_process import FoundGroups
-from topicsteer.app.workbench.model_record import Key
-from topicsteer.app.workbench.project import Project, read_documents
+from topicsteer.app.workbench.project import WHOLE, Project, State, Topic, read_documents
 from topicsteer.app.workbench.refusals import DECISION, Conflict, NotFound
 from topicsteer.app.workbench.session import Decision, LabelSession
 from topicsteer.system.templates import visible

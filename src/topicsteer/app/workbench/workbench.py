@@ -18,13 +18,12 @@ from topicsteer.app.workbench import fit_process as messages
 from topicsteer.app.workbench.actions import Action, NewTopic, apply
 from topicsteer.app.workbench.answers import FitStatus, Notice
 from topicsteer.app.workbench.coder_shelf import CoderShelf
-from topicsteer.app.workbench.current_model import CurrentModel
+from topicsteer.app.workbench.current_model import CurrentModel, ModelRecord
 from topicsteer.app.workbench.exports import Exporter
 from topicsteer.app.workbench.fit_process import AnyReport, FitOrder, FitProcess
 from topicsteer.app.workbench.imports import GivenLabels, import_labels, import_topics, read_given_labels
 from topicsteer.app.workbench.label_queue import Queue
 from topicsteer.app.workbench.map_view import MapMaker, map_points
-from topicsteer.app.workbench.model_record import ModelRecord
 from topicsteer.app.workbench.project import Project, fingerprint, read_documents
 from topicsteer.app.workbench.refusals import FILE, Conflict, Invalid, NotFound
 from topicsteer.app.workbench.session import Change, LabelSession

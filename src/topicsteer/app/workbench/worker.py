@@ -29,12 +29,10 @@ from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.label_advice import ambiguity_notes
 from topicsteer.analysis.suggestions import Doubt
 from topicsteer.app.workbench import fit_process as messages
-from topicsteer.app.workbench.current_model import column_keys
-from topicsteer.app.workbench.event_log import State
+from topicsteer.app.workbench.current_model import Point, SuggestedRow, column_keys
 from topicsteer.app.workbench.fit_process import AnyReport, CancelOrder, FitOrder, MapLine, SplitOrder
-from topicsteer.app.workbench.model_record import Point, SuggestedRow
 from topicsteer.app.workbench.progress_view import plain_shares
-from topicsteer.app.workbench.project import read_documents, stored_groups
+from topicsteer.app.workbench.project import State, read_documents, stored_groups
 from topicsteer.corpora import Documents
 from topicsteer.guidance.embeddings import embed
 from topicsteer.labels.codebook import Codebook
