@@ -255,7 +255,7 @@ def test_topics_can_be_changed_and_everything_undone(session):
         (Label(documents=[6], key=1, state="permitted"), "no document number 6"),
         (ChangeTopic(key=1, colour="red;}"), "six hexadecimal digits"),
         (MergeTopics(keys=[1], into=1), "at least two topics"),
-        (ChangeSettings(target=-1), "`int` >= 1 - target`"),
+        (ChangeSettings(target=-1), "target`"),
         (ChangeSettings(path_separator=" "), "path_separator`"),
     ],
     ids=lambda value: type(value).__name__,

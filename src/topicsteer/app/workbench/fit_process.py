@@ -90,6 +90,13 @@ class SplitOrder(msgspec.Struct, frozen=True, tag="split", tag_field="do"):
     embeddings: str | None = None
 
 
+class MapOrder(msgspec.Struct, frozen=True, tag="map", tag_field="do"):
+    """Lay out some documents of a project, by their rows, for the document map."""
+
+    project: str
+    rows: list[int]
+
+
 class CancelOrder(msgspec.Struct, frozen=True, tag="cancel", tag_field="do"):
     """Cancel the fit."""
 
@@ -151,6 +158,12 @@ class Learnt(Report, frozen=True, tag="learnt", omit_defaults=True):
         return {name: value for name, value in msgspec.structs.asdict(self).items() if value is not UNSET}
 
 
+class LaidOut(Report, frozen=True, tag="map"):
+    """The layout of the document map, as a project stores it."""
+
+    layout: dict[str, Any]
+
+
 class Rested(Report, frozen=True, tag="rest"):
     """All work after the fit is done."""
 
@@ -172,31 +185,20 @@ class Ended(Report, frozen=True, tag="ended"):
     code: int
 
 
-Order: TypeAlias = FitOrder | SplitOrder | CancelOrder
-AnyReport: TypeAlias = Progressed | Finished | Grouped | Learnt | Rested | Failed | Cancelled | Ended
+Work: TypeAlias = FitOrder | SplitOrder | MapOrder
+Order: TypeAlias = Work | CancelOrder
+AnyReport: TypeAlias = Progressed | Finished | Grouped | Learnt | LaidOut | Rested | Failed | Cancelled | Ended
 read_order = msgspec.json.Decoder(Order).decode
 read_report = msgspec.json.Decoder(AnyReport).decode
 
 
-class MapLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A line about the document map: documents that have a place, or the end with the width, or with an error."""
-
-    done: int = 0
-    total: int = 0
-    aspect: float = 0.0
-    error: str = ""
-
-
-read_map_line = msgspec.json.Decoder(MapLine).decode
-
-
-def line(message: Order | AnyReport | MapLine) -> str:
+def line(message: Order | AnyReport) -> str:
     """Return a message as one line of JSON."""
     return msgspec.json.encode(message).decode() + "\n"
 
 
 class FitProcess:
-    """One fit or split at a time in a separate process.
+    """One fit, split or layout at a time in a separate process.
 
     Parameters
     ----------
@@ -216,8 +218,8 @@ class FitProcess:
         self.thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def start(self, order: FitOrder | SplitOrder) -> bool:
-        """Start a fit or a split; return False if one is running."""
+    def start(self, order: Work) -> bool:
+        """Start a piece of work; return False if one is running."""
         with self._lock:
             if self.busy:
                 return False

@@ -3,9 +3,7 @@
 It runs as long as its workbench. It keeps the documents and the last model. A fit reuses its vocabulary and latent
 semantics, which do not depend on labels, so the result is that of a fit from scratch. It ends with its input.
 
-With a project and a folder as arguments, it lays out the document map: it reads the rows of the documents from
-``rows.npy`` in the folder, and writes their places to ``places.npy``. The places depend on the texts only, so points do
-not move when labels change.
+A second one lays out the document map. The places depend on the texts only, so points do not move when labels change.
 """
 
 from __future__ import annotations
@@ -30,7 +28,8 @@ from topicsteer.analysis.label_advice import ambiguity_notes
 from topicsteer.analysis.suggestions import Doubt
 from topicsteer.app.workbench import fit_process as messages
 from topicsteer.app.workbench.current_model import Point, SuggestedRow, column_keys
-from topicsteer.app.workbench.fit_process import AnyReport, CancelOrder, FitOrder, MapLine, SplitOrder
+from topicsteer.app.workbench.fit_process import AnyReport, CancelOrder, FitOrder, MapOrder, SplitOrder, Work
+from topicsteer.app.workbench.map_view import stored_layout
 from topicsteer.app.workbench.progress_view import plain_shares
 from topicsteer.app.workbench.project import State, read_documents, stored_groups
 from topicsteer.corpora import Documents
@@ -64,7 +63,7 @@ class Superseded(Exception):
 
 
 class Worker:
-    """Fits and splits on orders, and keeps documents and model from order to order.
+    """Works on orders, and keeps documents and model from order to order.
 
     Parameters
     ----------
@@ -75,7 +74,7 @@ class Worker:
     def __init__(self, out: TextIO) -> None:
         self.out = out
         self.cancelled = threading.Event()
-        self.orders: SimpleQueue[FitOrder | SplitOrder | None] = SimpleQueue()
+        self.orders: SimpleQueue[Work | None] = SimpleQueue()
         self.documents: Documents | None = None
         self.groups: dict[str, Groups] | None = None
         self.model: TopicModel | None = None
@@ -109,17 +108,20 @@ class Worker:
         self.orders.put(None)
 
     def run(self) -> None:
-        """Fit or split on each order until the orders end."""
+        """Work on each order until the orders end."""
         while (order := self.orders.get()) is not None:
             self.work(order)
 
-    def work(self, order: FitOrder | SplitOrder) -> None:
-        """Fit or split; errors are reported."""
+    def work(self, order: Work) -> None:
+        """Fit, split or lay out; errors are reported."""
         try:
-            if isinstance(order, FitOrder):
-                self._fit(order)
-            else:
-                self._split(order)
+            match order:
+                case FitOrder():
+                    self._fit(order)
+                case SplitOrder():
+                    self._split(order)
+                case MapOrder():
+                    self._lay_out(order)
             self.send(messages.Rested())
         except Cancelled:
             self.send(messages.Cancelled())
@@ -193,6 +195,16 @@ class Worker:
         plain = [messages.Group(list(one.terms), len(one), one.rows[:PROPOSED].tolist()) for one in groups]
         self.send(messages.Grouped(order.column, plain))
 
+    def _lay_out(self, order: MapOrder) -> None:
+        """Lay out documents by their words."""
+        documents = self._read(order.project)
+        self.progress("map", 0, len(order.rows), "")
+        X = TextVectorizer().fit_transform([documents.texts[row] for row in order.rows])
+        points = maps.features(maps.latent_semantics(X))
+        places, aspect = maps.lay_out(points, progress=lambda _, *rest: self.progress("map", *rest))
+        layout = maps.Layout(np.array(order.rows), places, aspect, "umap", len(documents))
+        self.send(messages.LaidOut(stored_layout(layout)))
+
     def _evaluate(self, model: TopicModel) -> None:
         """Report the advice on more labels, with the average precision on hidden labels."""
         advice = model.labels.advice(lambda step, total: self._advise("check", step - 1, total, ""))
@@ -235,35 +247,12 @@ def checks(model: TopicModel, n: int) -> list[Doubt]:
     return found[:n]
 
 
-def make_layout(project: Path, folder: Path, out: TextIO) -> None:
-    """Lay out the documents of a project; errors are reported."""
-
-    def send(line: MapLine) -> None:
-        out.write(messages.line(line))
-        out.flush()
-
-    try:
-        rows = np.load(folder / "rows.npy", allow_pickle=False)
-        texts = read_documents(project).texts
-        send(MapLine(0, len(rows)))
-        X = TextVectorizer().fit_transform([texts[i] for i in rows])
-        points = maps.features(maps.latent_semantics(X))
-        places, aspect = maps.lay_out(points, progress=lambda _, done, total, __: send(MapLine(done, total or 0)))
-        np.save(folder / "places.npy", places)
-        send(MapLine(len(rows), len(rows), aspect))
-    except Exception as error:  # any error is reported: the workbench goes on without a map
-        send(MapLine(error=f"{error}" or type(error).__name__))
-
-
 def main() -> None:
-    """Fit on orders from standard input, or lay out the map; the output of libraries goes to standard error."""
+    """Work on orders from standard input; the output of libraries goes to standard error."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     if hasattr(os, "nice"):
         os.nice(10)  # people who label have priority
-    if len(sys.argv) == 3:
-        make_layout(Path(sys.argv[1]), Path(sys.argv[2]), out)
-        return
     worker = Worker(out)
 
     def read() -> None:
