@@ -15,7 +15,7 @@ from topicsteer.app.workbench.answers import DocumentLabels, FitStatus, ModelSum
 from topicsteer.app.workbench.current_model import Key
 from topicsteer.app.workbench.label_queue import Mode
 from topicsteer.app.workbench.project import ProjectSettings
-from topicsteer.app.workbench.refusals import Invalid, Malformed, person_name
+from topicsteer.app.workbench.refusals import Invalid, Refused, person_name
 from topicsteer.app.workbench.views import Filter, Sort
 
 T = TypeVar("T")
@@ -155,7 +155,6 @@ class RemoveCoder(Message, frozen=True, kw_only=True):
 class State(Reply, frozen=True):
     """The state that a page starts with."""
 
-    version: str
     project: str
     folder: str
     notice: str
@@ -241,7 +240,7 @@ def read_body(body: bytes, kind: type[T], where: str) -> T:
     except msgspec.ValidationError as error:
         raise Invalid(_reason(error, where)) from error
     except (msgspec.DecodeError, ValueError, OverflowError, RecursionError) as error:
-        raise Malformed(_reason(error, where)) from error
+        raise Refused(_reason(error, where)) from error
     return _with_person(message)
 
 

@@ -22,23 +22,13 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from topicsteer import __version__
 from topicsteer.analysis.topics import DECLARE_OPEN
 from topicsteer.app.web import messages
 from topicsteer.app.web.guard import HEADER, Guard, OncePerMinute, Session, check_address, limited_protocol
 from topicsteer.app.web.messages import write
-from topicsteer.app.workbench import actions
+from topicsteer.app.workbench import actions, answers
 from topicsteer.app.workbench.actions import Action, Message
 from topicsteer.app.workbench.agreement_view import agreement_page, disagreements
-from topicsteer.app.workbench.answers import (
-    DocumentPage,
-    DocumentRows,
-    DocumentView,
-    ModelSummary,
-    NextDocument,
-    Notice,
-    TextPart,
-)
 from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.progress_view import group_table, progress_page
 from topicsteer.app.workbench.refusals import Refused, TooLarge, WrongPassword
@@ -62,7 +52,7 @@ class Broadcast:
         self._queues: set[asyncio.Queue[str | None]] = set()
 
     @asynccontextmanager
-    async def listening(self, listeners: list[Callable[[Notice], None]]) -> AsyncIterator[None]:
+    async def listening(self, listeners: list[Callable[[answers.Notice], None]]) -> AsyncIterator[None]:
         """Listen to a workbench as long as the server runs."""
         self._loop = asyncio.get_running_loop()
         listeners.append(self.send)
@@ -71,7 +61,7 @@ class Broadcast:
         finally:
             listeners.remove(self.send)
 
-    def send(self, notice: Notice) -> None:
+    def send(self, notice: answers.Notice) -> None:
         """Send a notice to all pages."""
         text = write(notice).decode()
         if self._loop is not None and not self._loop.is_closed():
@@ -165,7 +155,6 @@ def state(workbench: Workbench, message: Message) -> messages.State:
     who = message.person
     undo = session.undo_state(who)
     return messages.State(
-        version=__version__,
         project=workbench.project.path.name,
         folder=str(workbench.exporter.folder),
         notice=workbench.notice,
@@ -181,10 +170,10 @@ def state(workbench: Workbench, message: Message) -> messages.State:
     )
 
 
-def model_summary(fitted: CurrentModel, blind: bool = False) -> ModelSummary:
+def model_summary(fitted: CurrentModel, blind: bool = False) -> answers.ModelSummary:
     """Return the part of a model's description that pages show; in blind mode nothing about its topics."""
     record = fitted.record
-    return ModelSummary(
+    return answers.ModelSummary(
         notes=[] if blind else record.notes,
         seconds=record.seconds,
         labelled=record.labelled,
@@ -192,7 +181,7 @@ def model_summary(fitted: CurrentModel, blind: bool = False) -> ModelSummary:
     )
 
 
-def next_document(workbench: Workbench, message: messages.NextQuery) -> NextDocument:
+def next_document(workbench: Workbench, message: messages.NextQuery) -> answers.NextDocument:
     """Return the next document to label."""
     key = messages.topic_key(message.key)
     found = workbench.queue.next(message.person, message.mode, query=message.query, key=key, seen=message.rows)
@@ -201,18 +190,18 @@ def next_document(workbench: Workbench, message: messages.NextQuery) -> NextDocu
     return msgspec.structs.replace(found, document=workbench.views.document(found.row, message.person))
 
 
-def document(workbench: Workbench, message: messages.DocumentQuery) -> DocumentView | TextPart:
+def document(workbench: Workbench, message: messages.DocumentQuery) -> answers.DocumentView | answers.TextPart:
     """Return a document, or a further part of a long one."""
     if message.start is not None:
         return workbench.views.text(message.row, message.start)
     return workbench.views.document(message.row, message.person)
 
 
-def documents(workbench: Workbench, message: messages.DocumentsQuery) -> DocumentPage | DocumentRows:
+def documents(workbench: Workbench, message: messages.DocumentsQuery) -> answers.DocumentPage | answers.DocumentRows:
     """Return a page of documents, or all rows of the selection."""
     chosen = Selection(message.person, message.query, message.filter, messages.topic_key(message.key))
     if message.all_rows:
-        return DocumentRows(workbench.views.rows(chosen))
+        return answers.DocumentRows(workbench.views.rows(chosen))
     return workbench.views.documents(chosen, sort=message.sort, page=message.page)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -113,18 +112,11 @@ class ModelRecord(msgspec.Struct, omit_defaults=True):
 
     @classmethod
     def read(cls, text: str) -> ModelRecord:
-        """Return a stored record; a field that cannot be read, as of another version, is left out."""
+        """Return a stored record; one that cannot be read, as of another version, has no keys."""
         try:
             return msgspec.json.decode(text, type=cls)
         except msgspec.MsgspecError:
-            stored = json.loads(text)
-        found = {}
-        for field in msgspec.structs.fields(cls):
-            try:
-                found[field.name] = msgspec.convert(stored[field.name], field.type, str_keys=True)
-            except (KeyError, msgspec.ValidationError):
-                continue
-        return cls(**{"keys": [], **found})
+            return cls([])
 
 
 # Terms per topic.
@@ -165,7 +157,9 @@ class CurrentModel:
         self.column_keys = column_keys(self.keys, self.result)
         # Names of the columns at the fit.
         self.names = (*self.result.names, NONE_OF_THESE)
-        self.column = dict(zip(self.column_keys, range(len(self.names)), strict=True))
+        if len(self.column_keys) != len(self.names):
+            raise ValueError("its record cannot be read")
+        self.column = {key: k for k, key in enumerate(self.column_keys)}
         self.open: bool = state.open
         self.thresholds = np.asarray(state.thresholds)
         judged = state.judged

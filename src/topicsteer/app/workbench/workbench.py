@@ -16,8 +16,8 @@ import numpy as np
 from topicsteer.app.workbench import answers
 from topicsteer.app.workbench import fit_process as messages
 from topicsteer.app.workbench.actions import Action, NewTopic, apply
+from topicsteer.app.workbench.agreement_view import CoderShelf
 from topicsteer.app.workbench.answers import FitStatus, Notice
-from topicsteer.app.workbench.coder_shelf import CoderShelf
 from topicsteer.app.workbench.current_model import CurrentModel, ModelRecord
 from topicsteer.app.workbench.exports import Exporter
 from topicsteer.app.workbench.fit_process import AnyReport, FitOrder, FitProcess
