@@ -25,7 +25,6 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from topicsteer.analysis.topics import DECLARE_OPEN
 from topicsteer.app.web import messages
 from topicsteer.app.web.guard import HEADER, Guard, OncePerMinute, Session, check_address, limited_protocol
-from topicsteer.app.web.messages import write
 from topicsteer.app.workbench import actions, answers
 from topicsteer.app.workbench.actions import Action, Message
 from topicsteer.app.workbench.agreement_view import agreement_page, disagreements
@@ -63,7 +62,7 @@ class Broadcast:
 
     def send(self, notice: answers.Notice) -> None:
         """Send a notice to all pages."""
-        text = write(notice).decode()
+        text = messages.write(notice).decode()
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._enqueue, text)
 

@@ -288,6 +288,9 @@ class Workbench:
         training, fitted = self.session.training(), self.views.fitted
         settings = self.session.settings
         free = settings.free_topics
+        separator = settings.path_separator
+        if not self.session.tree.has_paths(separator):  # some names that contain it are no paths
+            separator = None
         if not training.topics and not free:
             raise Conflict("There is nothing to fit. Create a topic and label some documents, or allow free topics.")
         order = FitOrder(
@@ -301,7 +304,7 @@ class Workbench:
             world=settings.world,
             previous=str(fitted.folder) if fitted else None,
             chosen=self.session.chosen(),
-            path_separator=self._path_separator(),
+            path_separator=separator,
             segmenter=self.features.segmenter,
             embeddings=self.features.embeddings,
         )
@@ -315,22 +318,10 @@ class Workbench:
         self.set_status(FitStatus("fitting", "start"))
         return True
 
-    def _path_separator(self) -> str | None:
-        """Return the separator for a model, if all names that contain it are paths."""
-        separator = self.session.settings.path_separator
-        return separator if self.session.tree.has_paths(separator) else None
-
     def cancel_fit(self) -> None:
         """Cancel the running fit, and the one that waits for its end."""
         self._again = False
         self.fitter.cancel()
-
-    def _fit_again(self) -> None:
-        """Start the fit that waits for the end of another one."""
-        if self._again and not self.fitter.busy:
-            self._again = False
-            with suppress(Conflict):  # the last topic was deleted meanwhile
-                self.fit()
 
     # --- new topics from free topics and from groups; the next fit has them ---
 
@@ -374,9 +365,12 @@ class Workbench:
     # --- reports of the worker ---
 
     def on_message(self, report: AnyReport) -> None:
-        """Handle a report of the worker; called in a separate thread."""
+        """Handle a report of the worker, then start a fit that waits; called in a separate thread."""
         self._handle(report)
-        self._fit_again()
+        if self._again and not self.fitter.busy:
+            self._again = False
+            with suppress(Conflict):  # the last topic was deleted meanwhile
+                self.fit()
 
     def _handle(self, report: AnyReport) -> None:
         match report:
