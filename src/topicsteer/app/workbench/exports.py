@@ -160,32 +160,30 @@ class Exporter:
         return _frame(list(columns), list(zip(*columns.values(), strict=True)))
 
     def _labels_jsonl(self, path: Path) -> None:
-        open_rows, chosen, paths = self._open_rows(), self.session.chosen(), self._stated_separator()
-        _lines(
-            path,
-            (
-                {"id": name, "text": text, "labels": self._joined(has), "forbidden": lacks}
-                | ({COMPLETE: False} if row in open_rows else {})
-                | ({CHOSEN: chosen[row]} if row in chosen else {})
-                | {LABELLED_BY: self._people(row)}
-                | paths
-                for row, name, text, has, lacks in self._labelled()
-            ),
-        )
-
-    def _stated_separator(self) -> dict[str, str]:
-        """Return the field with the separator of paths; none for a flat list of topics."""
-        return {} if (separator := self._separator) is None else {PATH_SEPARATOR: separator}
+        open_rows, chosen, records = self._open_rows(), self.session.chosen(), list[dict[str, Any]]()
+        for row, name, text, has, lacks in self._labelled():
+            record = {"id": name, "text": text, "labels": self._joined(has), "forbidden": lacks}
+            if row in open_rows:
+                record[COMPLETE] = False
+            if row in chosen:
+                record[CHOSEN] = chosen[row]
+            records.append(record | {LABELLED_BY: self._people(row)})
+        self._write_lines(path, records)
 
     def _doccano(self, path: Path) -> None:
-        records, paths = (record for record in self._labelled() if record[3]), self._stated_separator()
-        _lines(
-            path,
-            (
-                {"id": n, "text": t, "label": self._joined(has), LABELLED_BY: self._people(r)} | paths
-                for r, n, t, has, _ in records
-            ),
-        )
+        records = list[dict[str, Any]]()
+        for row, name, text, has, _ in self._labelled():
+            if has:
+                record = {"id": name, "text": text, "label": self._joined(has), LABELLED_BY: self._people(row)}
+                records.append(record)
+        self._write_lines(path, records)
+
+    def _write_lines(self, path: Path, records: Iterable[dict[str, Any]]) -> None:
+        """Write JSON lines; topics of a tree are paths, whose separator each record states."""
+        separator = self._separator
+        paths = {} if separator is None else {PATH_SEPARATOR: separator}
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(record | paths, ensure_ascii=False) + "\n" for record in records)
 
     def _people(self, row: int) -> list[str]:
         """Return the people whose labels are the decision on a document; people who differ are not among them."""
@@ -334,8 +332,3 @@ def _frame(names: Sequence[str], rows: Sequence[Sequence[str]]) -> "pl.DataFrame
 def _write_csv(table: "Callable[[], pl.DataFrame]", path: Path) -> None:
     """Write a table as CSV, with formulas disarmed."""
     sheets.guarded(table()).write_csv(path, float_precision=4)
-
-
-def _lines(path: Path, records: Iterator[dict[str, Any]]) -> None:
-    with open(path, "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)

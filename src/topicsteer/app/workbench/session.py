@@ -72,10 +72,6 @@ class UndoStacks:
         self.done: dict[str, list[int]] = defaultdict(list)
         self.undone: dict[str, list[int]] = defaultdict(list)
 
-    def state(self, who: str) -> UndoState:
-        """Return whether a person can undo and redo."""
-        return UndoState(bool(self.done.get(who)), bool(self.undone.get(who)))
-
     def apply(self, number: int, batch: Batch, empty: bool) -> None:
         """Record a batch."""
         done, undone = self.done[batch.who], self.undone[batch.who]
@@ -454,7 +450,7 @@ class LabelSession:
 
     def undo_state(self, who: str) -> UndoState:
         """Return whether a person can undo and redo."""
-        return self._stacks.state(who)
+        return UndoState(bool(self._stacks.done.get(who)), bool(self._stacks.undone.get(who)))
 
     # --- settings ---
 
