@@ -447,8 +447,7 @@ def test_topics_are_edited_on_their_page(browser, table):
         page.wait_for_selector(f".card:has-text('Banned: {term}.')")
         free = page.locator(".card.free").first
         name = free.locator("h3").inner_text()
-        free.locator(".menu > summary").click()
-        free.get_by_role("button", name="Label its documents").click()
+        free.get_by_role("link", name="Label its documents").click()
         page.wait_for_selector(".sheet .why:has-text('One of the strongest documents of')")
         assert page.locator("#queue-topic option:checked").inner_text() == f"{name} (free topic)"
         goto(page, "topics")

@@ -766,7 +766,7 @@ def label(
     """Open the workbench: label documents in the browser, watch the topics follow, and correct them."""
     try:
         from topicsteer.app.web.guard import check_address
-        from topicsteer.app.web.routes import serve
+        from topicsteer.app.web.routes import Server
         from topicsteer.app.workbench.workbench import Workbench, project_path
     except ImportError as error:
         packages = "starlette uvicorn websockets"
@@ -787,8 +787,7 @@ def label(
     end_in_order()
     workbench = Workbench(path, source=source)
     if topics is not None:
-        for note in workbench.import_topics("command line", topics, topics.name):
-            notify(escape(f"{topics}: {note}"))
+        notify(escape(workbench.import_topics("command line", topics, topics.name)))
         if workbench.views.fitted is None:
             workbench.fit()  # words are enough for a first look
     if world is not None:
@@ -807,7 +806,7 @@ def label(
         notify(f"Opened. For another browser: {address}")
 
     try:
-        serve(workbench, host=host, port=port, password=password, ready=ready, renewed=renewed)
+        Server(workbench, host, port, password, ready, renewed).run()
     except KeyboardInterrupt:
         notify(f"All labels are saved in {path}.")
     finally:

@@ -47,13 +47,13 @@ def test_a_coder_is_compared_with_people(workbench, tmp_path):
     assert workbench.session.training() == before
     (coder,) = workbench.coders.page().coders
     assert (coder.name, coder.source, coder.answered, coder.compared, coder.differ) == ("gpt", "gpt.csv", 5, 4, 2)
-    coffee, tea = sorted(coder.topics, key=lambda topic: topic.name)
+    coffee, tea = sorted(coder.topics, key=lambda topic: topic.topic)
     assert (tea.labels, tea.predicted, tea.precision.value, tea.recall.value) == (2, 2, 0.5, 0.5)
     assert (coffee.labels, coffee.predicted, coffee.precision.value, coffee.recall.value) == (1, 2, 0.5, 1)
     assert coffee.precision.low < 0.5 < coffee.precision.high
-    assert [(doc.row, doc.id, doc.people, doc.answer, doc.score) for doc in coder.documents] == [
-        (3, "d3", ["(none)"], ["tea"], 0.95),
-        (1, "d1", ["tea"], ["coffee"], 0.8),
+    assert [(doc.row, doc.id, doc.people, doc.answer) for doc in coder.documents] == [
+        (3, "d3", ["(none)"], ["tea"]),
+        (1, "d1", ["tea"], ["coffee"]),
     ]
     assert coder.documents[0].text == "text 3"
 
@@ -67,7 +67,7 @@ def test_coders_survive_a_restart_and_renaming(project, tmp_path):
     workbench.close()
     workbench = Workbench(project)
     try:
-        topics = {topic.name: topic for topic in workbench.coders.page().coders[0].topics}
+        topics = {topic.topic: topic for topic in workbench.coders.page().coders[0].topics}
         assert topics["Tee"].predicted == 2
         assert topics["milk"].documents == 0  # it did not exist when the coder answered
     finally:

@@ -1,8 +1,6 @@
 """The document map of the workbench without HTTP: one layout per project, in the colours of labels and model."""
 
 import base64
-import sys
-import threading
 import time
 
 import numpy as np
@@ -12,6 +10,7 @@ from problems import make_open_corpus
 from topicsteer.analysis import map_layout as maps
 from topicsteer.app.workbench.actions import DeleteTopic, Label, NewTopic, NoneOfThese, Undo
 from topicsteer.app.workbench.answers import Mapped, MapStatus
+from topicsteer.app.workbench.fit_process import Ended, Failed
 from topicsteer.app.workbench.map_view import STORED, map_points, restored_layout, stored_layout
 from topicsteer.app.workbench.refusals import NotFound
 from topicsteer.app.workbench.workbench import Workbench
@@ -168,16 +167,15 @@ def test_without_umap_the_map_waits_for_a_fit(workbench):
     assert not page.points.by_words
 
 
-def test_a_failed_map_is_reported_and_harms_nothing(workbench):
+@pytest.mark.parametrize(
+    ("report", "why"), [(Failed("no memory"), "no memory"), (Ended(-9), "its process ended early")]
+)
+def test_a_failed_map_is_reported_and_harms_nothing(workbench, report, why):
     workbench.maps.by_words = True
-    workbench.maps.command = [sys.executable, "-c", """print('{"error": "no memory"}')"""]
-    ended = threading.Event()
-    workbench.listeners.append(lambda notice: ended.set() if workbench.maps.status.state == "failed" else None)
-    workbench.document_map()
-    assert ended.wait(30)
+    workbench.maps.on_report(report)
     page = workbench.document_map()
     assert page.points is None
-    assert page.status == MapStatus("failed", message="The map could not be made: no memory.")
+    assert page.status == MapStatus("failed", message=f"The map could not be made: {why}.")
     workbench.act("ann", NewTopic(name="tea", documents=[0], request="1"))
     assert workbench.session.counts[1] == 1
 

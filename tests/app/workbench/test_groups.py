@@ -11,9 +11,8 @@ from problems import planted_texts
 
 from topicsteer import TopicModel
 from topicsteer.app.workbench.actions import ChangeTopic, DeleteTopic, Label, NewTopic, Undo, apply
-from topicsteer.app.workbench.event_log import RANDOM
 from topicsteer.app.workbench.progress_view import group_table
-from topicsteer.app.workbench.project import read_documents
+from topicsteer.app.workbench.project import State, read_documents
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
 
@@ -46,7 +45,7 @@ def workbench(tmp_path_factory):
     for k, name in enumerate(("tea", "coffee")):
         apply(bench.session, "ann", NewTopic(name=name))
         rows = list(range(60 * k, 60 * k + 15))
-        bench.session.origins.served |= dict.fromkeys(rows, RANDOM)  # as the queue of random documents does
+        bench.session.origins.served |= dict.fromkeys(rows, State.RANDOM)  # as the queue of random documents does
         apply(bench.session, "ann", Label(documents=rows, key=k + 1, state="permitted"))
     bench.session.change_settings(free_topics=0)
     yield bench
@@ -65,7 +64,6 @@ def test_shares_have_intervals_after_a_fit(workbench):
     until(lambda: workbench.status.state == "idle")
     assert "shares" in {notice.status.stage for notice in notices if notice.kind == "fit"}
     found = group_table(workbench.views, "region")
-    assert found.period is None
     assert found.groups[0] == "<b onclick=alert(1)>north</b> ⟦U+202E⟧"
     assert sum(found.sizes) == 120
     tea = next(topic for topic in found.topics if topic.name == "tea")
@@ -75,7 +73,6 @@ def test_shares_have_intervals_after_a_fit(workbench):
     assert found.lines == []
     assert any("30 drawn at random" in note for note in found.notes)
     over_time = group_table(workbench.views, "date")
-    assert over_time.period == "month"
     assert over_time.bars == []
     assert len(over_time.lines) == len(over_time.topics)
 

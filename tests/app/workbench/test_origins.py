@@ -8,8 +8,7 @@ from contextlib import closing
 import pytest
 
 from topicsteer.app.workbench.actions import Label, NewTopic, NoneOfThese, Redo, Skip, Undo, apply
-from topicsteer.app.workbench.event_log import ORIGIN
-from topicsteer.app.workbench.project import Project, ProjectError
+from topicsteer.app.workbench.project import ORIGIN, Project, ProjectError
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents

@@ -18,9 +18,8 @@ from topicsteer.app.workbench.actions import (
     Undo,
     apply,
 )
-from topicsteer.app.workbench.current_model import CurrentModel
+from topicsteer.app.workbench.current_model import CurrentModel, ModelRecord
 from topicsteer.app.workbench.label_queue import Queue
-from topicsteer.app.workbench.model_record import ModelRecord
 from topicsteer.app.workbench.project import Project
 from topicsteer.app.workbench.refusals import Refused
 from topicsteer.app.workbench.session import LabelSession

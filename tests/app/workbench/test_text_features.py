@@ -12,8 +12,7 @@ pytest.importorskip("msgspec")
 from topicsteer.analysis.topics import DECLARE_OPEN
 from topicsteer.app.web.routes import model_summary
 from topicsteer.app.workbench import fit_process as messages
-from topicsteer.app.workbench.current_model import CurrentModel
-from topicsteer.app.workbench.model_record import ModelRecord
+from topicsteer.app.workbench.current_model import CurrentModel, ModelRecord
 from topicsteer.app.workbench.refusals import Conflict
 from topicsteer.app.workbench.workbench import Workbench, vector_file
 from topicsteer.app.workbench.worker import Worker
@@ -36,7 +35,7 @@ def test_a_project_with_vectors(tmp_path):
         bench.fitter.start = lambda order: sent.append(order) or True
         bench.fit()
         worker = Worker(io.StringIO())
-        worker.fit(sent[0])
+        worker.work(sent[0])
         assert '"failed"' not in worker.out.getvalue(), worker.out.getvalue()
         bench.views.fitted = fitted = CurrentModel(Path(sent[0].folder), ModelRecord([1, 2]), bench.features.vectors)
         assert fitted.model.state_.uses_embeddings
@@ -44,7 +43,7 @@ def test_a_project_with_vectors(tmp_path):
         assert "".join(piece.text for piece in bench.views.document(3, "ann").pieces) == TEXTS[3]
         check_blind_mode(bench)
         fresh = Worker(io.StringIO())  # as after a restart: a split needs the vectors again
-        fresh.split(messages.SplitOrder(sent[0].project, str(fitted.folder), 0, 2, sent[0].embeddings))
+        fresh.work(messages.SplitOrder(sent[0].project, str(fitted.folder), 0, 2, sent[0].embeddings))
         assert "too few documents for 2 groups" in fresh.out.getvalue()  # the model was read
     finally:
         bench.close()

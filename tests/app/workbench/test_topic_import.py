@@ -43,7 +43,9 @@ def test_notes_and_errors_of_a_file(tmp_path):
     bench = Workbench(path)
     try:
         themes.write_text("topic,keywords\ntea,leaf\n,\n")
-        assert bench.import_topics("ann", themes, "themes.csv") == ("line 3 has no topic and is empty.",)
+        assert bench.import_topics("ann", themes, "themes.csv").endswith(
+            "themes.csv. line 3 has no topic and is empty."
+        )
         assert [topic.keywords for topic in bench.session.live] == [("leaf",)]
         themes.write_text("a,b\n1,2\n")
         with pytest.raises(Invalid, match=r"themes.csv: there is no column 'topic'"):

@@ -240,7 +240,7 @@ def test_topics_files_with_parents(make, tmp_path):
     workbench = make("first")
     file = tmp_path / "topics.csv"
     file.write_text("topic,parent\nfootball,sport\nsport,\n")
-    workbench.add_topics("ann", file, "topics.csv")
+    workbench.import_topics("ann", file, "topics.csv")
     assert paths(workbench.session) == {"sport", "sport/football"}
     for content, message in [
         ("a,b\nb,a", r"topics.csv: .*'a' is under 'b' \(line 2\), 'b' is under 'a' \(line 3\)"),
@@ -250,10 +250,10 @@ def test_topics_files_with_parents(make, tmp_path):
     ]:
         file.write_text(f"topic,parent\n{content}\n")
         with pytest.raises(Refused, match=message):
-            workbench.add_topics("ann", file, "topics.csv")
+            workbench.import_topics("ann", file, "topics.csv")
     assert paths(workbench.session) == {"sport", "sport/football"}
     file.write_text("topic,keywords\nsport,ball\nsport,run\n")
-    assert "line 3 names the topic 'sport' again" in workbench.add_topics("ann", file, "topics.csv")
+    assert "line 3 names the topic 'sport' again" in workbench.import_topics("ann", file, "topics.csv")
 
 
 def settled(workbench, state=("idle",)):

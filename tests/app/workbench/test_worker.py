@@ -57,13 +57,13 @@ def fitted(project, tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
     worker = Worker(io.StringIO())
     wrong = LABELS | {5: ["tea"]}  # a document about rain
-    worker.fit(order(project, folder, wrong))
+    worker.work(order(project, folder, wrong))
     return worker, folder, reports(worker)
 
 
 def test_a_fit_is_saved_and_reported_in_order(fitted):
     worker, folder, found = fitted
-    assert kinds(found) == ["Finished", "Suggested", "StoppingAdvice", "Evaluated", "Rested"]
+    assert kinds(found) == ["Finished", "Learnt", "Learnt", "Rested"]
     stages = [report.stage for report in found if isinstance(report, messages.Progressed)]
     assert stages[0] == "read"
     assert list(dict.fromkeys(stages))[-2:] == ["advise", "check"]
@@ -76,7 +76,7 @@ def test_a_fit_is_saved_and_reported_in_order(fitted):
 
 def test_suggestions_are_unlabelled_documents_and_checks_have_keys(fitted):
     _, _, found = fitted
-    suggested = next(report for report in found if isinstance(report, messages.Suggested))
+    suggested = next(report for report in found if isinstance(report, messages.Learnt))
     rows = [suggestion.row for suggestion in suggested.suggestions]
     assert 0 < len(set(rows)) == len(rows)
     assert not set(rows) & {*LABELS, 5}
@@ -88,7 +88,7 @@ def test_suggestions_are_unlabelled_documents_and_checks_have_keys(fitted):
 
 def test_hidden_labels_are_found_again(fitted):
     _, _, found = fitted
-    *_, scores = next(report.curve for report in found if isinstance(report, messages.Evaluated))
+    *_, scores = found[-2].curve
     assert scores.documents == len(LABELS) + 1
     assert 0.8 < scores.micro <= 1
     assert 0.8 < scores.macro <= 1
@@ -98,7 +98,7 @@ def test_the_next_fit_continues_the_last(fitted, project, tmp_path, monkeypatch)
     worker, _, _ = fitted
     before, after, fit = worker.model, [], TopicModel.fit
     monkeypatch.setattr(TopicModel, "fit", lambda *args, **more: after.append(more["after"]) or fit(*args, **more))
-    worker.fit(order(project, tmp_path))
+    worker.work(order(project, tmp_path))
     assert "Finished" in kinds(reports(worker))
     assert after == [before]
 
@@ -107,30 +107,30 @@ def test_a_new_process_continues_a_saved_model(fitted, project, tmp_path):
     _, folder, _ = fitted
     worker = Worker(io.StringIO())
     swapped = Codebook((Topic(3, "coffee"), Topic(7, "tea"))).to_json()
-    worker.fit(order(project, tmp_path, topics=swapped, previous=str(folder)))
+    worker.work(order(project, tmp_path, topics=swapped, previous=str(folder)))
     tea = worker.model.state_.known_memberships[30, worker.model.codebook.keys.index(7)]
     assert tea > 0.5
 
 
 def test_without_labels_there_is_nothing_to_suggest_or_evaluate(project, tmp_path):
     worker = Worker(io.StringIO())
-    worker.fit(order(project, tmp_path, {}, topics=[]))
+    worker.work(order(project, tmp_path, {}, topics=[]))
     found = reports(worker)
-    assert kinds(found) == ["Finished", "Suggested", "Rested"]
-    suggested = next(report for report in found if isinstance(report, messages.Suggested))
-    assert (suggested.suggestions, suggested.checks) == ([], [])
+    assert kinds(found) == ["Finished", "Learnt", "Rested"]
+    suggested = next(report for report in found if isinstance(report, messages.Learnt))
+    assert suggested.given() == {}
 
 
 def test_few_labels_are_not_evaluated(project, tmp_path):
     worker = Worker(io.StringIO())
-    worker.fit(order(project, tmp_path, {0: ["tea"], 1: ["coffee"]}))
-    assert "Evaluated" not in kinds(reports(worker))
+    worker.work(order(project, tmp_path, {0: ["tea"], 1: ["coffee"]}))
+    assert all("curve" not in report.given() for report in reports(worker) if isinstance(report, messages.Learnt))
 
 
 def test_a_waiting_order_comes_before_suggestions(project, tmp_path):
     worker = Worker(io.StringIO())
     worker.orders.put(order(project, tmp_path))
-    worker.fit(order(project, tmp_path))
+    worker.work(order(project, tmp_path))
     assert kinds(reports(worker)) == ["Finished", "Rested"]
 
 
@@ -142,14 +142,14 @@ def test_an_evaluation_ends_when_the_next_order_arrives(project, tmp_path):
             return super().write(text)
 
     worker = Worker(Output())
-    worker.fit(order(project, tmp_path))
-    assert kinds(reports(worker)) == ["Finished", "Suggested", "Rested"]
+    worker.work(order(project, tmp_path))
+    assert kinds(reports(worker)) == ["Finished", "Learnt", "Rested"]
 
 
 def test_an_error_is_reported_and_the_last_model_stays(fitted, project, tmp_path):
     worker, _, _ = fitted
     before = worker.model
-    worker.fit(order(project, tmp_path / "missing" / "folder" / "\0"))
+    worker.work(order(project, tmp_path / "missing" / "folder" / "\0"))
     (failed,) = (report for report in reports(worker) if not isinstance(report, messages.Progressed))
     assert failed.kind == "ValueError"
     assert "null" in failed.message
@@ -159,7 +159,7 @@ def test_an_error_is_reported_and_the_last_model_stays(fitted, project, tmp_path
 def test_a_cancelled_fit_is_reported(project, tmp_path):
     worker = Worker(io.StringIO())
     worker.cancelled.set()
-    worker.fit(order(project, tmp_path))
+    worker.work(order(project, tmp_path))
     assert kinds(reports(worker)) == ["Cancelled"]
     assert worker.model is None
     assert not list(tmp_path.iterdir())
@@ -192,16 +192,14 @@ def test_orders_are_read_until_the_input_ends(project, tmp_path):
 
 
 def test_a_worker_fits_or_splits_on_each_order_and_ends_with_its_input(monkeypatch, project, tmp_path):
-    worker, fits, splits = Worker(io.StringIO()), [], []
-    monkeypatch.setattr(worker, "fit", fits.append)
-    monkeypatch.setattr(worker, "split", splits.append)
+    worker, works = Worker(io.StringIO()), []
+    monkeypatch.setattr(worker, "work", works.append)
     first = order(project, tmp_path)
     second = messages.SplitOrder(str(project), str(tmp_path), 0, 2)
     for one in (first, second, None):
         worker.orders.put(one)
     worker.run()
-    assert (fits, splits) == ([first], [second])
-    assert kinds(reports(worker)) == ["Ready"]
+    assert works == [first, second]
 
 
 # --- the process ---
@@ -251,13 +249,13 @@ def test_a_process_that_does_not_stop_is_killed(process, project, tmp_path):
     process.patience = 0.05
     process.cancel()  # nothing runs yet
     assert process.start(order(project, tmp_path))
-    inbox.wait(messages.Ready)
+    inbox.wait(messages.Progressed)
     os.kill(process.process.pid, signal.SIGSTOP)
     process.cancel()
     inbox.wait(messages.Cancelled)
     assert inbox.found[-1] == messages.Cancelled()
     assert process.start(order(project, tmp_path))
-    inbox.wait(messages.Ready)
+    inbox.wait(messages.Progressed)
     os.kill(process.process.pid, signal.SIGKILL)
     inbox.wait(messages.Ended)  # this one was not cancelled
 
@@ -296,7 +294,7 @@ def test_a_fit_from_keywords_alone_names_a_keyword_of_two_topics(project, tmp_pa
     words = {"tea": ["leaf", "cup"], "coffee": ["bean"]}
     book = Codebook.of_names(["tea", "coffee"], keywords=words).to_json()
     worker = Worker(io.StringIO())
-    worker.fit(order(project, tmp_path, {}, topics=book))
+    worker.work(order(project, tmp_path, {}, topics=book))
     (finished,) = [report for report in reports(worker) if isinstance(report, messages.Finished)]
     assert "The keyword 'cup' of 'tea' fits 'coffee' as well: choose a more specific word." in finished.notes
     found = worker.model.predict(["leaf pot", "bean roast"])

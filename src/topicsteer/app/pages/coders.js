@@ -7,7 +7,7 @@ const ABOUT =
   "They are compared with the labels of people, and never count as labels.";
 const HEAD = ["Topic", "Labels", "Answers", "Precision", "Recall", "Agreement κ"];
 
-const measured = (found, write) => (found ? `${write(found[0])} (${write(found[1])} to ${write(found[2])})` : "–");
+const measured = (found, write) => (found[0] !== null ? `${write(found[0])} (${write(found[1])} to ${write(found[2])})` : "–");
 const kappa = (value) => value.toFixed(2);
 
 function table(coder) {
@@ -15,7 +15,7 @@ function table(coder) {
     h(
       "tr",
       null,
-      h("th", { scope: "row" }, name(t.name)),
+      h("th", { scope: "row" }, name(t.topic)),
       h("td", null, number(t.labels)),
       h("td", null, number(t.predicted)),
       h("td", null, measured(t.precision, percent)),

@@ -1,17 +1,8 @@
-// Free topics on the page Topics: make known, merge; and documents with none of the topics.
-import { ask, button, h, menu, name, plural, share } from "./dom.js";
-import { options as topicOptions } from "./tree.js";
-import { NONE_OF_THESE, OUTSIDE, post, refresh, store } from "./store.js";
+// Free topics on the page Topics, and documents with none of the topics.
+import { ask, button, h, name, plural, share } from "./dom.js";
+import { NONE_OF_THESE, OUTSIDE, post, refresh } from "./store.js";
 
 export const describe = { name: "description", label: "Which documents belong to it (optional)", kind: "long" };
-
-// Edit a free topic; the documents proposed for a known topic are then confirmed one by one.
-const editFree = async (values) => {
-  const { key: known } = await post("/api/free", values);
-  await refresh();
-  if (known !== null) location.hash = `label/topic-${known}`;
-  return values;
-};
 
 const adopt = (free) =>
   ask({
@@ -19,16 +10,11 @@ const adopt = (free) =>
     text: "Its surest documents are then proposed one by one. None is labelled before you confirm it.",
     fields: [{ name: "name", label: "Name", value: free.name, longest: 80 }, describe],
     submit: "Create topic",
-    act: (values) => editFree({ edit: "adopt", key: free.key, ...values }),
-  });
-
-const mergeFree = (free) =>
-  ask({
-    title: `Merge ${free.name} into a known topic`,
-    text: "Its surest documents are then proposed one by one. None is labelled before you confirm it.",
-    fields: [{ name: "into", label: "Into", options: topicOptions() }],
-    submit: "Merge",
-    act: ({ into }) => editFree({ edit: "merge", key: free.key, into: Number(into) }),
+    act: async (values) => {
+      const { key: known } = await post("/api/free", { edit: "adopt", key: free.key, ...values });
+      await refresh();
+      location.hash = `label/topic-${known}`;
+    },
   });
 
 export function freeCard(free, body) {
@@ -36,17 +22,14 @@ export function freeCard(free, body) {
     "li",
     { class: "card free" },
     h("div", { class: "card-head" }, h("h3", null, name(free.name))),
-    h("p", { class: "facts" }, `${share(free.fit.share)} share · ${plural(free.documents, "document")}`),
+    h("p", { class: "facts" }, `${share(free.fit.share)} share · ${plural(free.fit.documents, "document")}`),
     body,
     h(
       "div",
       { class: "row actions" },
       button("Make it known", () => adopt(free), { class: "quiet small" }),
       h("a", { href: `#documents/${free.key}`, class: "button quiet small" }, "Documents"),
-      menu(`More for ${free.name}`, [
-        ["Label its documents", () => (location.hash = `label/${free.key}`)],
-        store.state.topics.known.length ? ["Merge into …", () => mergeFree(free)] : null,
-      ]),
+      h("a", { href: `#label/${free.key}`, class: "button quiet small" }, "Label its documents"),
     ),
   );
 }

@@ -176,9 +176,9 @@ function terms(fit, t) {
 
 function effect(t) {
   if (store.state.settings.blind) return null;
-  if (!t.effect) return h("p", { class: "soft small" }, "Not part of a fit yet.");
+  if (!t.fit) return h("p", { class: "soft small" }, "Not part of a fit yet.");
   if (!t.labels) {
-    const empty = !t.effect.documents;
+    const empty = !t.fit.documents;
     return h(
       "p",
       { class: `small ${empty ? "warn" : "soft"}` },
@@ -187,9 +187,9 @@ function effect(t) {
         : "No labels yet: it follows its name, description and keywords.",
     );
   }
-  if (t.effect.took_effect) return h("p", { class: "small good" }, "✓ The labels took effect.");
+  if (!t.fit.reason) return h("p", { class: "small good" }, "✓ The labels took effect.");
   const advice = "Label more documents, or check its labels.";
-  return h("p", { class: "small warn" }, `✗ The labels did not take effect: ${t.effect.reason}. ${advice}`);
+  return h("p", { class: "small warn" }, `✗ The labels did not take effect: ${t.fit.reason}. ${advice}`);
 }
 
 function older(t) {
@@ -250,7 +250,7 @@ function card(t, _, all) {
       dragged = null;
     },
   };
-  const fitted = t.fit ? ` · ${share(t.fit.share)} share · ${plural(t.effect.documents, "document")}` : null;
+  const fitted = t.fit ? ` · ${share(t.fit.share)} share · ${plural(t.fit.documents, "document")}` : null;
   const blind = store.state.settings.blind && "Terms and documents of the fit are hidden in blind mode.";
   const later = t.labels ? "The next fit finds its terms." : "Label some documents with it, then fit.";
   return h(

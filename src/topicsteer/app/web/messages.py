@@ -12,10 +12,10 @@ from msgspec import Meta
 
 from topicsteer.app.workbench.actions import Message, Row
 from topicsteer.app.workbench.answers import DocumentLabels, FitStatus, ModelSummary, Progress, Reply, TopicLists
+from topicsteer.app.workbench.current_model import Key
 from topicsteer.app.workbench.label_queue import Mode
-from topicsteer.app.workbench.model_record import Key
 from topicsteer.app.workbench.project import ProjectSettings
-from topicsteer.app.workbench.refusals import Invalid, Malformed, person_name
+from topicsteer.app.workbench.refusals import Invalid, Refused, person_name
 from topicsteer.app.workbench.views import Filter, Sort
 
 T = TypeVar("T")
@@ -44,13 +44,6 @@ class Adopt(Message, frozen=True, kw_only=True, tag_field="edit", tag="adopt"):
     description: str = ""
 
 
-class MergeFree(Message, frozen=True, kw_only=True, tag_field="edit", tag="merge"):
-    """Propose the documents of a free topic as labels of a known one."""
-
-    key: FreeKey
-    into: int
-
-
 class Split(Message, frozen=True, kw_only=True, tag_field="edit", tag="split"):
     """Find groups of the documents of a known topic."""
 
@@ -58,14 +51,13 @@ class Split(Message, frozen=True, kw_only=True, tag_field="edit", tag="split"):
     parts: int = 2
 
 
-FreeEdit: TypeAlias = Adopt | MergeFree | Split
+FreeEdit: TypeAlias = Adopt | Split
 
 
 class WriteExport(Message, frozen=True, kw_only=True):
     """POST /api/export: write a file into the export folder."""
 
     kind: str
-    name: str | None = None
 
 
 class Login(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -163,7 +155,6 @@ class RemoveCoder(Message, frozen=True, kw_only=True):
 class State(Reply, frozen=True):
     """The state that a page starts with."""
 
-    version: str
     project: str
     folder: str
     notice: str
@@ -249,7 +240,7 @@ def read_body(body: bytes, kind: type[T], where: str) -> T:
     except msgspec.ValidationError as error:
         raise Invalid(_reason(error, where)) from error
     except (msgspec.DecodeError, ValueError, OverflowError, RecursionError) as error:
-        raise Malformed(_reason(error, where)) from error
+        raise Refused(_reason(error, where)) from error
     return _with_person(message)
 
 

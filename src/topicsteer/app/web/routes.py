@@ -22,26 +22,15 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from topicsteer import __version__
 from topicsteer.analysis.topics import DECLARE_OPEN
 from topicsteer.app.web import messages
 from topicsteer.app.web.guard import HEADER, Guard, OncePerMinute, Session, check_address, limited_protocol
-from topicsteer.app.web.messages import write
-from topicsteer.app.workbench import actions
+from topicsteer.app.workbench import actions, answers
 from topicsteer.app.workbench.actions import Action, Message
 from topicsteer.app.workbench.agreement_view import agreement_page, disagreements
-from topicsteer.app.workbench.answers import (
-    DocumentPage,
-    DocumentRows,
-    DocumentView,
-    ModelSummary,
-    NextDocument,
-    Notice,
-    TextPart,
-)
 from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.progress_view import group_table, progress_page
-from topicsteer.app.workbench.refusals import NotFound, Refused, TooLarge, WrongPassword
+from topicsteer.app.workbench.refusals import Refused, TooLarge, WrongPassword
 from topicsteer.app.workbench.views import Selection
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora.readers import limited
@@ -62,7 +51,7 @@ class Broadcast:
         self._queues: set[asyncio.Queue[str | None]] = set()
 
     @asynccontextmanager
-    async def listening(self, listeners: list[Callable[[Notice], None]]) -> AsyncIterator[None]:
+    async def listening(self, listeners: list[Callable[[answers.Notice], None]]) -> AsyncIterator[None]:
         """Listen to a workbench as long as the server runs."""
         self._loop = asyncio.get_running_loop()
         listeners.append(self.send)
@@ -71,9 +60,9 @@ class Broadcast:
         finally:
             listeners.remove(self.send)
 
-    def send(self, notice: Notice) -> None:
+    def send(self, notice: answers.Notice) -> None:
         """Send a notice to all pages."""
-        text = write(notice).decode()
+        text = messages.write(notice).decode()
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._enqueue, text)
 
@@ -165,7 +154,6 @@ def state(workbench: Workbench, message: Message) -> messages.State:
     who = message.person
     undo = session.undo_state(who)
     return messages.State(
-        version=__version__,
         project=workbench.project.path.name,
         folder=str(workbench.exporter.folder),
         notice=workbench.notice,
@@ -181,10 +169,10 @@ def state(workbench: Workbench, message: Message) -> messages.State:
     )
 
 
-def model_summary(fitted: CurrentModel, blind: bool = False) -> ModelSummary:
+def model_summary(fitted: CurrentModel, blind: bool = False) -> answers.ModelSummary:
     """Return the part of a model's description that pages show; in blind mode nothing about its topics."""
     record = fitted.record
-    return ModelSummary(
+    return answers.ModelSummary(
         notes=[] if blind else record.notes,
         seconds=record.seconds,
         labelled=record.labelled,
@@ -192,7 +180,7 @@ def model_summary(fitted: CurrentModel, blind: bool = False) -> ModelSummary:
     )
 
 
-def next_document(workbench: Workbench, message: messages.NextQuery) -> NextDocument:
+def next_document(workbench: Workbench, message: messages.NextQuery) -> answers.NextDocument:
     """Return the next document to label."""
     key = messages.topic_key(message.key)
     found = workbench.queue.next(message.person, message.mode, query=message.query, key=key, seen=message.rows)
@@ -201,26 +189,24 @@ def next_document(workbench: Workbench, message: messages.NextQuery) -> NextDocu
     return msgspec.structs.replace(found, document=workbench.views.document(found.row, message.person))
 
 
-def document(workbench: Workbench, message: messages.DocumentQuery) -> DocumentView | TextPart:
+def document(workbench: Workbench, message: messages.DocumentQuery) -> answers.DocumentView | answers.TextPart:
     """Return a document, or a further part of a long one."""
     if message.start is not None:
         return workbench.views.text(message.row, message.start)
     return workbench.views.document(message.row, message.person)
 
 
-def documents(workbench: Workbench, message: messages.DocumentsQuery) -> DocumentPage | DocumentRows:
+def documents(workbench: Workbench, message: messages.DocumentsQuery) -> answers.DocumentPage | answers.DocumentRows:
     """Return a page of documents, or all rows of the selection."""
     chosen = Selection(message.person, message.query, message.filter, messages.topic_key(message.key))
     if message.all_rows:
-        return DocumentRows(workbench.views.rows(chosen))
+        return answers.DocumentRows(workbench.views.rows(chosen))
     return workbench.views.documents(chosen, sort=message.sort, page=message.page)
 
 
 def download(request: Request) -> Response:
     """Send a file of the export folder."""
-    path = request.app.state.workbench.exporter.path_of(request.path_params["name"])
-    if not path.is_file():
-        raise NotFound("This file is not in the export folder. Create it again on the page Export.")
+    path = request.app.state.workbench.exporter.written(request.path_params["name"])
     headers = {"content-security-policy": "sandbox"}
     return FileResponse(path, filename=path.name, media_type="application/octet-stream", headers=headers)
 
@@ -270,8 +256,6 @@ def edit_free(workbench: Workbench, message: messages.FreeEdit) -> messages.Free
     match message:
         case messages.Adopt(key=key, name=name, description=description):
             return messages.FreeEdited(workbench.adopt(message.person, key, name=name, description=description))
-        case messages.MergeFree(key=key, into=into):
-            return messages.FreeEdited(workbench.merge_free(key, into))
         case messages.Split(key=key, parts=parts):
             workbench.split(key, parts)
     return messages.FreeEdited()
@@ -279,7 +263,7 @@ def edit_free(workbench: Workbench, message: messages.FreeEdit) -> messages.Free
 
 def export(workbench: Workbench, message: messages.WriteExport) -> messages.Exported:
     """Write a file into the export folder."""
-    path = workbench.exporter.export(message.kind, message.name or None)
+    path = workbench.exporter.export(message.kind)
     partial = message.kind in ("labels", "jsonl") and not workbench.session.training().complete
     note = "Fit these with --incomplete: some labels were given before other topics existed." if partial else ""
     if message.kind == "report" and workbench.maps.made is None:
@@ -332,7 +316,7 @@ COMMANDS: Answers = {
 }
 UPLOADS: Answers = {
     "/api/import": (messages.UploadQuery, lambda bench, m, *file: bench.import_labels(m.person, *file)),
-    "/api/topics": (messages.UploadQuery, lambda bench, m, *file: bench.add_topics(m.person, *file)),
+    "/api/topics": (messages.UploadQuery, lambda bench, m, *file: bench.import_topics(m.person, *file)),
     "/api/coders": (messages.AddCoderQuery, lambda bench, m, *file: bench.coders.add(*file, m.coder)),
 }
 ROUTES = [
@@ -431,16 +415,8 @@ def listen(host: str, port: int | None, usual: int = PORT) -> socket.socket:
     return sock
 
 
-def serve(
-    workbench: Workbench,
-    *,
-    host: str = "127.0.0.1",
-    port: int | None = None,
-    password: str | None = None,
-    ready: Callable[[str, str], object] = print,
-    renewed: Callable[[str], object] = print,
-) -> None:
-    """Serve until Ctrl-C.
+class Server(uvicorn.Server):
+    """A server that announces its address once it listens, and runs until Ctrl-C or ``should_exit``.
 
     Parameters
     ----------
@@ -454,14 +430,6 @@ def serve(
         Called when the server listens, with the address, token included, and an address for people who only look.
     renewed : callable
         Called with the next address when one has opened a browser: each serves once.
-    """
-    Server(workbench, host, port, password, ready, renewed).run()
-
-
-class Server(uvicorn.Server):
-    """A server that announces its address once it listens and handles signals; parameters as of `serve`.
-
-    In a thread, it runs until ``should_exit`` is set.
     """
 
     def __init__(

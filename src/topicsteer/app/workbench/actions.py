@@ -14,21 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from topicsteer.app.workbench.event_log import (
-    CLEARED,
-    CONFIRMED,
-    FORBIDDEN,
-    LATER,
-    NONE,
-    NOTE,
-    PERMITTED,
-    PRESENT,
-    SKIPPED,
-    WHOLE,
-    Batch,
-    Event,
-    Topic,
-)
+from topicsteer.app.workbench.project import NOTE, WHOLE, Batch, Event, State, Topic
 from topicsteer.app.workbench.refusals import (
     DECISION,
     MOST_WORDS,
@@ -239,33 +225,36 @@ def plan(session: LabelSession, who: str, action: Action) -> Plan:
     match action:
         case Label(documents=documents, key=key, state=state):
             batch = Batch(who, f"{state} {session.topic(key).name}")
-            states = {key: state} | ({WHOLE: CLEARED} if state in PRESENT else {})
+            states = {key: state} | ({WHOLE: State.CLEARED} if state in State.PRESENT else {})
             rows = session.check_rows(documents)
             return batch, [event for row in rows for event in session.first_events(who, row, states)]
         case Answer(document=document, key=key, state=state):
             (row,) = session.check_rows([document])
             answer: str = state
-            if state == PERMITTED and session.state_of(who, row, key) != PERMITTED:  # a complete label stays complete
-                answer = CONFIRMED
-            note = f"{'no' if state == FORBIDDEN else 'yes'}, {session.topic(key).name}"
-            return Batch(who, note), session.first_events(who, row, {key: answer, WHOLE: CLEARED})
+            note = f"no, {session.topic(key).name}"
+            if state == State.PERMITTED:  # a complete label stays complete
+                answer = State.PERMITTED if session.state_of(who, row, key) == State.PERMITTED else State.CONFIRMED
+                note = f"yes, {session.topic(key).name}"
+            return Batch(who, note), session.first_events(who, row, {key: answer, WHOLE: State.CLEARED})
         case NoneOfThese(documents=documents):
-            rows = session.check_rows(documents)
-            states_of = ((row, session.none_states(who, row)) for row in rows)
-            return Batch(who, NONE), [e for row, states in states_of for e in session.first_events(who, row, states)]
+            events = list[Event]()
+            for row in session.check_rows(documents):
+                events += session.first_events(who, row, session.none_states(who, row))
+            return Batch(who, State.NONE), events
         case Skip(documents=documents) | Later(documents=documents):
-            aside = SKIPPED if isinstance(action, Skip) else LATER
+            aside = State.SKIPPED if isinstance(action, Skip) else State.LATER
             rows = session.check_rows(documents)
             return Batch(who, aside), [e for row in rows for e in session.label_events(who, row, {WHOLE: aside})]
         case Settle(document=document, key=key, state=state):
             (row,) = session.check_rows([document])
-            decision = CONFIRMED if state == PERMITTED else state  # a single fact: the other topics stay as they are
+            # A single fact: the other topics stay as they are.
+            decision = State.CONFIRMED if state == State.PERMITTED else state
             batch = Batch(who, f"settled {session.topic(key).name}")
             return batch, session.label_events(DECISION, row, {key: decision})
         case WriteNote(document=document, text=text):
             (row,) = session.check_rows([document])
             kept = document_note(text)
-            stored = json.dumps(kept, ensure_ascii=False) if kept else CLEARED
+            stored = json.dumps(kept, ensure_ascii=False) if kept else State.CLEARED
             return Batch(who, "note"), session.label_events(who, row, {NOTE: stored})
         case Undo() | Redo():
             kind = "undo" if isinstance(action, Undo) else "redo"
@@ -298,7 +287,7 @@ def _new_topic(session: LabelSession, who: str, action: NewTopic) -> Plan:
     topic = session.unused_topic(action.name, len(session.live), action.description)
     events = [Event.of_topic(None, replace(topic, parent=above))]
     for row in session.check_rows(action.documents):
-        events += session.first_events(who, row, {topic.key: PERMITTED, WHOLE: CLEARED})
+        events += session.first_events(who, row, {topic.key: State.PERMITTED, WHOLE: State.CLEARED})
     return Batch(who, f"new topic {topic.name}"), events
 
 
@@ -347,7 +336,7 @@ def _merge_topics(session: LabelSession, who: str, action: MergeTopics) -> Plan:
     for row, people in session.labels.items():
         for person, labels in people.items():
             if (state := merged_state(labels, (kept, *rest), not below)) is not None:
-                events += session.label_events(person, row, {kept.key: state, **{t.key: CLEARED for t in rest}})
+                events += session.label_events(person, row, {kept.key: state, **{t.key: State.CLEARED for t in rest}})
     keywords = tuple(dict.fromkeys(w for t in (kept, *rest) for w in t.keywords))[:MOST_WORDS]
     # The topmost of them has the place in the tree, as in `Codebook.merge`.
     parent = tree.parents[min([kept.key, *(t.key for t in rest)], key=tree.level)]
@@ -366,10 +355,10 @@ def _split_topic(session: LabelSession, who: str, action: SplitTopic) -> Plan:
     events = [Event.of_topic(None, new)]
     for row in rows:
         given = session.labels[row].items()
-        people = {p: state for p, own in given if (state := own.get(key, (CLEARED, 0))[0]) in PRESENT}
-        for person, state in (people | {who: people.get(who, PERMITTED)}).items():
-            cleared = {key: CLEARED} if person in people else {}
-            events += session.label_events(person, row, cleared | {new.key: state, WHOLE: CLEARED})
+        people = {p: state for p, own in given if (state := own.get(key, (State.CLEARED, 0))[0]) in State.PRESENT}
+        for person, state in (people | {who: people.get(who, State.PERMITTED)}).items():
+            cleared = {key: State.CLEARED} if person in people else {}
+            events += session.label_events(person, row, cleared | {new.key: state, WHOLE: State.CLEARED})
     return Batch(who, f"split {new.name} off {old.name}"), events
 
 

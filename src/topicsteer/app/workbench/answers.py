@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from topicsteer.analysis.agreement import Estimate
-from topicsteer.app.workbench.model_record import Key, Point
+from topicsteer.analysis.agreement import Estimate, TopicComparison
+from topicsteer.app.workbench.current_model import Key, Point
 from topicsteer.report.breakdown import BarChart, LineChart
 
 
@@ -135,27 +135,19 @@ class NextDocument(Reply, frozen=True):
 
 
 class TopicSummary(Reply, frozen=True):
-    """A topic in the last fit: terms, and the share of the documents that have it."""
+    """A topic in the last fit: terms, mean membership, and number of documents.
+
+    ``reason`` explains labels of a known topic that did not take effect; it is empty if they did.
+    """
 
     terms: list[Term]
     share: float
-
-
-class LabelEffect(Reply, frozen=True):
-    """Number of documents with a known topic, and the effect of its labels.
-
-    ``followed`` is the share of its labelled documents that contain it. ``reason`` explains labels that did not take
-    effect.
-    """
-
     documents: int
-    took_effect: bool
-    followed: float
     reason: str = ""
 
 
 class KnownTopic(Reply, frozen=True):
-    """A known topic; ``labels`` is its number of labelled documents, ``fit`` and ``effect`` come from the last fit.
+    """A known topic; ``labels`` is its number of labelled documents, ``fit`` comes from the last fit.
 
     ``parent`` is the key of the topic above it, and ``level`` counts from 1. ``older`` is the number of documents with
     a label from before its present definition.
@@ -172,7 +164,6 @@ class KnownTopic(Reply, frozen=True):
     labels: int
     older: int
     fit: TopicSummary | None = None
-    effect: LabelEffect | None = None
 
 
 class FreeTopic(Reply, frozen=True):
@@ -181,7 +172,6 @@ class FreeTopic(Reply, frozen=True):
     key: str
     name: str
     fit: TopicSummary
-    documents: int
 
 
 class NoTopic(Reply, frozen=True):
@@ -252,7 +242,6 @@ class GroupTable(Reply, frozen=True):
     """
 
     column: str
-    period: str | None
     groups: list[str]
     sizes: list[int]
     topics: list[GroupTopic]
@@ -319,7 +308,6 @@ class FitStatus(Reply, frozen=True):
     state: Literal["idle", "fitting", "checking"] = "idle"
     stage: str = ""
     error: str = ""
-    message: str = ""
     done: int = 0
     total: int | None = None
     detail: str = ""
@@ -382,32 +370,6 @@ Notice: TypeAlias = Changed | FitMoved | Refitted | Advised | Mapped
 # --- coders ---
 
 
-class Measured(NamedTuple):
-    """A value with the ends of its 95 % interval. Written as a JSON array."""
-
-    value: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, found: Estimate) -> "Measured | None":
-        """Return an estimate, or None if it is not defined."""
-        return None if found.value != found.value else cls(*found)
-
-
-class CoderTopic(Reply, frozen=True):
-    """A coder compared with people on one topic; None where a measure is not defined."""
-
-    key: int
-    name: str
-    documents: int
-    labels: int
-    predicted: int
-    precision: Measured | None
-    recall: Measured | None
-    kappa: Measured | None
-
-
 class Differing(Reply, frozen=True):
     """A document where people and a coder disagree: its beginning, and the topics according to each."""
 
@@ -416,18 +378,19 @@ class Differing(Reply, frozen=True):
     text: str
     people: list[str]
     answer: list[str]
-    score: float | None
 
 
 class CoderSummary(Reply, frozen=True):
-    """A coder: answered documents, labelled ones among them, measures, and the first documents of disagreement."""
+    """A coder: answered documents, labelled ones among them, measures, and the first documents of disagreement.
+
+    Where a measure is not defined, its value is NaN, which JSON has as null.
+    """
 
     name: str
     source: str
-    at: str
     answered: int
     compared: int
-    topics: list[CoderTopic]
+    topics: list[TopicComparison]
     differ: int
     documents: list[Differing]
 
@@ -462,9 +425,9 @@ class TopicAgreement(Reply, frozen=True):
     key: int
     name: str
     documents: int
-    alpha: Measured | None
+    alpha: Estimate | None
     pair_documents: int
-    kappa: Measured | None
+    kappa: Estimate | None
 
 
 class AgreementPage(Reply, frozen=True):

@@ -1,36 +1,140 @@
 """The model in use: the last fit of a project, with the arrays that the pages need."""
 
+from __future__ import annotations
+
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from datetime import UTC, datetime
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.analysis.label_advice import label_effects
-from topicsteer.analysis.suggestions import Suggestion, suggest_unknown
+from topicsteer.analysis.suggestions import Doubt, Suggestion, suggest_unknown
 from topicsteer.analysis.topics import Topics
-from topicsteer.app.workbench.event_log import Topic
-from topicsteer.app.workbench.model_record import Key, ModelRecord
 from topicsteer.app.workbench.refusals import NotFound
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.system.types import Array
+
+if TYPE_CHECKING:
+    from topicsteer.app.workbench.project import Database, Topic
+
+# The key of a known topic is a number, the key of a free one is "free-3"; "none" stands for none of the known topics.
+Key: TypeAlias = int | str
+# Bytes of a model file per row of the table.
+PART = 1 << 19
+# Bytes of a model after which the write-ahead log is moved into the project file.
+LARGE = 4 << 20
+# Seconds between two parts of a model, in which labels can be written.
+PAUSE = 0.002
+
+
+class SuggestedRow(msgspec.Struct, frozen=True):
+    """A document to label next."""
+
+    row: int
+    why: str
+
+
+class Point(msgspec.Struct, frozen=True):
+    """A point of the learning curve: average precision on hidden labels, with standard errors.
+
+    It is taken over all labels (micro) and as a mean over topics (macro).
+    """
+
+    documents: int
+    micro: float
+    macro: float
+    micro_error: float = 0.0
+    macro_error: float = 0.0
+
+
+class GroupShares(msgspec.Struct, frozen=True):
+    """Shares of topics in the groups of a column: a row per group, the first of them for all documents.
+
+    ``keys`` are the topics of the columns, the others are fields of `Prevalence`; None where a value is not defined.
+    """
+
+    keys: list[Key]
+    level: float
+    notes: list[str]
+    share: list[list[float | None]]
+    low: list[list[float | None]]
+    high: list[list[float | None]]
+    plain: list[list[float | None]]
+    worth: list[list[float | None]]
+    labels: list[list[float | None]]
+    drawn: list[list[float | None]]
+    variance: list[list[float | None]]
+
+
+class ModelRecord(msgspec.Struct, omit_defaults=True):
+    """Facts about a fit; reports of the worker add to them.
+
+    Parameters
+    ----------
+    keys : list of int
+        The topics of the known columns.
+    seq : int
+        The last event before the fit.
+    labelled : int
+        Labelled documents at the fit.
+    seconds, notes
+        Duration, and warnings.
+    proposed : dict
+        Rows that are proposed as labels, by the key of their topic.
+    suggestions, checks
+        Documents to label next, and labels that look wrong, with keys of topics in place of column numbers.
+    outlook : str
+        Advice on whether more labels help.
+    curve : list of Point
+        The evaluation on hidden labels, with a part of the labels and last with all of them.
+    shares : dict
+        Shares by group, for each column.
+    """
+
+    keys: list[int]
+    seq: int = 0
+    labelled: int = 0
+    seconds: float = 0.0
+    notes: list[str] = []
+    proposed: dict[int, list[int]] = {}
+    suggestions: list[SuggestedRow] = []
+    checks: list[Doubt] = []
+    outlook: str = ""
+    curve: list[Point] = []
+    shares: dict[str, GroupShares] = {}
+
+    @classmethod
+    def read(cls, text: str) -> ModelRecord:
+        """Return a stored record; one that cannot be read, as of another version, has no keys."""
+        try:
+            return msgspec.json.decode(text, type=cls)
+        except msgspec.MsgspecError:
+            return cls([])
+
 
 # Terms per topic.
 TERMS = 10
 # Beginning of the key of a free topic, and the key of documents that have none of the known topics.
 FREE, OUTSIDE = "free-", "none"
+# The name of the latter.
+NONE_OF_THESE = "None of these"
 
 
 class CurrentModel:
     """A fitted model and the record that is stored with it.
 
-    Values that pages need often are computed once, here: ``terms`` with their strengths, and the ``effects`` of labels.
-    ``none`` is the probability that a document has none of the known topics, and ``outside`` is True where it is
-    predicted. ``top`` is the strongest membership of each document, or ``none`` if that is larger. ``doubt`` is 1 where
-    it is 0.5. ``has`` is True for each document and known topic that it has.
+    Columns are the known topics, the free topics, and last none of the known ones; ``column`` has them by key. Values
+    that pages need often are computed once, here. ``values`` are the memberships of documents in all columns, and
+    ``has`` is True where a document has a topic. ``top`` is the strongest membership in a known topic, or P(none) if
+    that is larger. ``doubt`` is 1 where it is 0.5. ``documents`` counts the documents per column. ``terms`` have
+    strengths; ``effects`` belong to labels.
 
     Parameters
     ----------
@@ -44,55 +148,45 @@ class CurrentModel:
 
     def __init__(self, folder: Path, record: ModelRecord, vectors: Array | None = None) -> None:
         self.folder = folder
-        self.model = model = TopicModel.load(folder, embeddings=vectors)
+        self.model = TopicModel.load(folder, embeddings=vectors)
         self.record = record
         self.keys = record.keys
-        self.result = model.state_.topics
+        state = self.model.state_
+        self.result = state.topics
         self.n_known = self.result.n_known
-        self.n_free = len(self.result) - self.n_known
-        self.column = dict(zip(self.keys, range(self.n_known), strict=True))
         self.column_keys = column_keys(self.keys, self.result)
-        self.open: bool = model.state_.open
-        self.memberships: NDArray[np.float32] = np.asarray(model.state_.known_memberships, dtype=np.float32)
-        self.thresholds = np.asarray(model.state_.thresholds)
-        self.judged = judged = model.state_.judged
-        self.free: Array = judged.free
-        self.none: NDArray[np.float32] = np.asarray(judged.none, dtype=np.float32)
-        strongest = self.memberships.max(axis=1, initial=0.0)
-        self.top: NDArray[np.float32] = np.maximum(strongest, self.none)
-        self.doubt: NDArray[np.float32] = np.asarray(1 - 2 * np.abs(self.top - 0.5), dtype=np.float32)
-        self.has: NDArray[np.bool_] = judged.has_known
-        # Number of documents with each known topic.
+        # Names of the columns at the fit.
+        self.names = (*self.result.names, NONE_OF_THESE)
+        if len(self.column_keys) != len(self.names):
+            raise ValueError("its record cannot be read")
+        self.column = {key: k for k, key in enumerate(self.column_keys)}
+        self.open: bool = state.open
+        self.thresholds = np.asarray(state.thresholds)
+        judged = state.judged
+        self.values: NDArray[np.float32] = np.asarray(judged.values, dtype=np.float32)
+        self.has: NDArray[np.bool_] = np.column_stack([judged.has(), judged.has_none])
         self.documents: list[int] = self.has.sum(axis=0).tolist()
-        self.outside: NDArray[np.bool_] = judged.has_none
-        self._has_free: NDArray[np.bool_] = judged.has()[:, self.n_known :]
+        self.memberships = self.values[:, : self.n_known]
+        self.none = self.values[:, -1]
+        self.top: NDArray[np.float32] = np.maximum(self.memberships.max(axis=1, initial=0.0), self.none)
+        self.doubt: NDArray[np.float32] = np.asarray(1 - 2 * np.abs(self.top - 0.5), dtype=np.float32)
         self.terms = [self.result.term_strengths(k, TERMS) for k in range(len(self.result))]
-        self.effects: Mapping[str, Sequence[Any]] = label_effects(
-            self.result, model.state_.supervision, model.state_.profiles
-        )
+        self.effects: Mapping[str, Sequence[Any]] = label_effects(self.result, state.supervision, state.profiles)
 
     def renamed(self, topics: Mapping[int, Topic]) -> Topics:
         """Return the result under the current names of the topics."""
-        now = {k: topics[key].name for key, k in self.column.items()}
-        return replace(self.result, names=tuple(now.get(k, name) for k, name in enumerate(self.result.names)))
+        now = [topics[key].name for key in self.keys]
+        return replace(self.result, names=(*now, *self.result.names[self.n_known :]))
+
+    def number(self, key: Key) -> int:
+        """Return the column of a topic."""
+        if key not in self.column:
+            raise NotFound("This free topic no longer exists: the last fit found others.")
+        return self.column[key]
 
     def strength(self, key: Key | None) -> Array:
-        """Return the probability of a known topic, of a free one or of none in each document, else the strongest."""
-        if key == OUTSIDE:
-            return self.none
-        if isinstance(key, str):
-            return self.free[:, self.free_number(key)]
-        return self.top if key not in self.column else self.memberships[:, self.column[key]]
-
-    def members(self, key: str) -> NDArray[np.bool_]:
-        """Return whether each document has a free topic, or none of the known ones.
-
-        In an open world these documents have no known topic, and a free topic has the largest threshold that a known
-        topic may have.
-        """
-        if key == OUTSIDE:
-            return self.outside
-        return self._has_free[:, self.free_number(key)]
+        """Return the memberships of all documents in a topic; in a topic that is not part of the fit, the strongest."""
+        return self.values[:, self.number(key)] if key in self.column or isinstance(key, str) else self.top
 
     def surest(self, key: str, n: int) -> list[int]:
         """Return the unlabelled documents that most surely have a free topic, surest first."""
@@ -104,30 +198,80 @@ class CurrentModel:
         """Documents of the largest free topics; none in a closed world."""
         if not self.open or not any(map(len, self.model.state_.free_groups)):
             return []
-        names = self.result.names[self.n_known :]
-        sizes = [int(self.members(f"{FREE}{k}").sum()) for k in range(self.n_free)]
-        return suggest_unknown(self.free, names, sizes, self.model.state_.supervision.labelled)
-
-    def key_of(self, k: int) -> Key:
-        """Return the key of a column: a number for a known topic, "free-3" for a free one."""
-        return self.column_keys[k]
-
-    def number(self, key: Key) -> int:
-        """Return the column of a known or free topic."""
-        return self.column[key] if isinstance(key, int) else self.free_column(key)
-
-    def free_column(self, key: str) -> int:
-        """Return the column of a free topic."""
-        return self.n_known + self.free_number(key)
-
-    def free_number(self, key: str) -> int:
-        """Return the number of a free topic."""
-        number = int(key.removeprefix(FREE)) if key.startswith(FREE) else self.n_free
-        if number >= self.n_free:
-            raise NotFound("This free topic no longer exists: the last fit found others.")
-        return number
+        free, names = self.values[:, self.n_known : -1], self.names[self.n_known : -1]
+        labelled = self.model.state_.supervision.labelled
+        return suggest_unknown(free, names, self.documents[self.n_known : -1], labelled)
 
 
 def column_keys(keys: Sequence[int], topics: Topics) -> list[Key]:
     """Return the key of each column, from the keys of the known topics."""
-    return [*keys, *(f"{FREE}{k}" for k in range(len(topics) - topics.n_known))]
+    return [*keys, *(f"{FREE}{k}" for k in range(len(topics) - topics.n_known)), OUTSIDE]
+
+
+class StoredModels:
+    """The models of a project: the files of the last one, and the records of all.
+
+    Parameters
+    ----------
+    database : Database
+        The project file.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def store(self, folder: Path, record: ModelRecord) -> int:
+        """Store the files of a model, part by part; it counts only when all parts are stored. Return its number."""
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        with self._database.transaction() as connection:
+            row = (at, msgspec.json.encode(record).decode())
+            cursor = connection.execute("INSERT INTO models (at, whole, meta) VALUES (?, 0, ?)", row)
+            model = int(cursor.lastrowid or 0)
+        written = 0
+        for path in sorted(folder.iterdir()):
+            with open(path, "rb") as file:
+                for part, data in enumerate(iter(partial(file.read, PART), b"")):
+                    with self._database.transaction() as connection:
+                        values = (model, path.name, part, data)
+                        connection.execute("INSERT INTO model_files VALUES (?, ?, ?, ?)", values)
+                    written += len(data)
+                    time.sleep(PAUSE)  # labels can be written now
+                    if written > LARGE:
+                        self._database.tidy()
+                        written = 0
+        with self._database.transaction() as connection:
+            connection.execute("UPDATE models SET whole = 1 WHERE model = ?", (model,))
+        self._drop_files(model)
+        self._database.tidy()
+        return model
+
+    def _drop_files(self, keep: int) -> None:
+        """Remove the files of earlier models; their records stay."""
+        while True:
+            with self._database.transaction() as connection:
+                found = connection.execute("SELECT rowid FROM model_files WHERE model < ? LIMIT 8", (keep,)).fetchall()
+                connection.executemany("DELETE FROM model_files WHERE rowid = ?", found)
+            if not found:
+                return
+            time.sleep(PAUSE)
+
+    def describe(self, model: int, record: ModelRecord) -> None:
+        """Replace the record of a model."""
+        with self._database.transaction() as connection:
+            values = (msgspec.json.encode(record).decode(), model)
+            connection.execute("UPDATE models SET meta = ? WHERE model = ?", values)
+
+    def finished(self) -> list[tuple[int, str, ModelRecord]]:
+        """Return number, time and record of all complete models, oldest first."""
+        rows = self._database.read("SELECT model, at, meta FROM models WHERE whole ORDER BY model")
+        return [(model, at, ModelRecord.read(meta)) for model, at, meta in rows]
+
+    def restore(self, model: int, folder: Path) -> None:
+        """Write the files of a model into a folder."""
+        query = "SELECT name, data FROM model_files WHERE model = ? ORDER BY name, part"
+        for name, data in self._database.read(query, (model,)):
+            if Path(name).name != name or name.startswith(".."):
+                path = self._database.path
+                raise ValueError(f"{path} has a model file with the name {name!r}, which topicsteer never writes.")
+            with open(folder / name, "ab") as file:
+                file.write(data)

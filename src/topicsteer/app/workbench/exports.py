@@ -1,7 +1,6 @@
 """Exports: labels in several formats, the event log, memberships, the model, a report and the topics."""
 
 import json
-import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -12,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from topicsteer.app.workbench.agreement_view import agreement_frame
-from topicsteer.app.workbench.event_log import NOTE, ORIGIN, PRESENT, REST
 from topicsteer.app.workbench.map_view import MapMaker
 from topicsteer.app.workbench.progress_view import breakdowns
-from topicsteer.app.workbench.project import read_documents
-from topicsteer.app.workbench.refusals import DECISION, FILE, Conflict, Invalid, is_person
+from topicsteer.app.workbench.project import NOTE, ORIGIN, State, read_documents
+from topicsteer.app.workbench.refusals import DECISION, FILE, Conflict, Invalid, NotFound, is_person
 from topicsteer.app.workbench.session import Decision
 from topicsteer.app.workbench.topic_tree import Tree
 from topicsteer.app.workbench.views import Views
@@ -34,10 +32,6 @@ from topicsteer.system.values import NONE
 
 if TYPE_CHECKING:
     import polars as pl
-
-# Names of files, and names that Windows reserves.
-_NAME = re.compile(r"[^\W.][\w .()-]{0,79}")
-_DEVICES = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
 
 
 class Exporter:
@@ -77,38 +71,23 @@ class Exporter:
         for name, table in tables.items():
             self.kinds[name] = (f"{name}.csv", partial(_write_csv, table))
 
-    def export(self, kind: str, name: str | None = None) -> Path:
-        """Write a file into the export folder, whole or not at all.
-
-        Parameters
-        ----------
-        kind : str
-            One of `kinds`.
-        name : str, optional
-            Name of the file. A name that leads out of the folder is refused.
-
-        Returns
-        -------
-        Path
-        """
+    def export(self, kind: str) -> Path:
+        """Write the file of one of `kinds` into the export folder, whole or not at all; return its path."""
         if kind not in self.kinds:
             raise Invalid(f"There is no export {kind!r}. The exports are {', '.join(self.kinds)}.")
-        default, write = self.kinds[kind]
-        path = self.path_of(name or default, Path(default).suffix)
+        name, write = self.kinds[kind]
         self.folder.mkdir(exist_ok=True)
+        path = self.folder / name
         with replacing(path, durable=True) as part:
             write(part)
         return path
 
-    def path_of(self, name: str, suffix: str | None = None) -> Path:
-        """Return the path of a file in the export folder; a name that leads elsewhere is refused."""
-        if not _NAME.fullmatch(name) or _DEVICES.fullmatch(name) or name.endswith((" ", ".")):
-            raise Invalid("A file name consists of letters, digits, spaces, dots and hyphens, without a folder.")
-        if suffix is not None and Path(name).suffix.lower() != suffix:
-            name += suffix
+    def written(self, name: str) -> Path:
+        """Return the path of an export; other names, and links to other places, are refused."""
         path = self.folder / name
-        if path.resolve().parent != self.folder.resolve():  # a link that leads out
-            raise Invalid(f"{name} is not in the export folder.")
+        exports = {file for file, _ in self.kinds.values()}
+        if name not in exports or not path.is_file() or path.is_symlink():
+            raise NotFound("This file is not in the export folder. Create it again on the page Export.")
         return path
 
     # --- labels ---
@@ -181,32 +160,30 @@ class Exporter:
         return _frame(list(columns), list(zip(*columns.values(), strict=True)))
 
     def _labels_jsonl(self, path: Path) -> None:
-        open_rows, chosen, paths = self._open_rows(), self.session.chosen(), self._stated_separator()
-        _lines(
-            path,
-            (
-                {"id": name, "text": text, "labels": self._joined(has), "forbidden": lacks}
-                | ({COMPLETE: False} if row in open_rows else {})
-                | ({CHOSEN: chosen[row]} if row in chosen else {})
-                | {LABELLED_BY: self._people(row)}
-                | paths
-                for row, name, text, has, lacks in self._labelled()
-            ),
-        )
-
-    def _stated_separator(self) -> dict[str, str]:
-        """Return the field with the separator of paths; none for a flat list of topics."""
-        return {} if (separator := self._separator) is None else {PATH_SEPARATOR: separator}
+        open_rows, chosen, records = self._open_rows(), self.session.chosen(), list[dict[str, Any]]()
+        for row, name, text, has, lacks in self._labelled():
+            record = {"id": name, "text": text, "labels": self._joined(has), "forbidden": lacks}
+            if row in open_rows:
+                record[COMPLETE] = False
+            if row in chosen:
+                record[CHOSEN] = chosen[row]
+            records.append(record | {LABELLED_BY: self._people(row)})
+        self._write_lines(path, records)
 
     def _doccano(self, path: Path) -> None:
-        records, paths = (record for record in self._labelled() if record[3]), self._stated_separator()
-        _lines(
-            path,
-            (
-                {"id": n, "text": t, "label": self._joined(has), LABELLED_BY: self._people(r)} | paths
-                for r, n, t, has, _ in records
-            ),
-        )
+        records = list[dict[str, Any]]()
+        for row, name, text, has, _ in self._labelled():
+            if has:
+                record = {"id": name, "text": text, "label": self._joined(has), LABELLED_BY: self._people(row)}
+                records.append(record)
+        self._write_lines(path, records)
+
+    def _write_lines(self, path: Path, records: Iterable[dict[str, Any]]) -> None:
+        """Write JSON lines; topics of a tree are paths, whose separator each record states."""
+        separator = self._separator
+        paths = {} if separator is None else {PATH_SEPARATOR: separator}
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(record | paths, ensure_ascii=False) + "\n" for record in records)
 
     def _people(self, row: int) -> list[str]:
         """Return the people whose labels are the decision on a document; people who differ are not among them."""
@@ -246,8 +223,9 @@ class Exporter:
             annotations, people = [], self.session.labels_of(row)
             outsider_for = self.session.outsider_for(row)
             for person, states in people.items():
-                keys = [key for key, state in states.items() if state in PRESENT]
-                ended = [key for state_key, state in states.items() if state == REST for key in tree.below(state_key)]
+                keys = [key for key, state in states.items() if state in State.PRESENT]
+                ends = [key for key, state in states.items() if state == State.REST]
+                ended = [key for end in ends for key in tree.below(end)]
                 paths = [(NONE,)] if person in outsider_for else self._paths(keys, ended)
                 annotations.append({"result": [_label_studio_result(paths, tree)] if paths else []})
             owners = ["" if person.startswith(FILE) else person for person in people]  # a file is no person
@@ -354,8 +332,3 @@ def _frame(names: Sequence[str], rows: Sequence[Sequence[str]]) -> "pl.DataFrame
 def _write_csv(table: "Callable[[], pl.DataFrame]", path: Path) -> None:
     """Write a table as CSV, with formulas disarmed."""
     sheets.guarded(table()).write_csv(path, float_precision=4)
-
-
-def _lines(path: Path, records: Iterator[dict[str, Any]]) -> None:
-    with open(path, "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)

@@ -13,9 +13,10 @@ from subprocess import DEVNULL, PIPE, Popen
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from topicsteer.analysis.suggestions import Doubt
-from topicsteer.app.workbench.model_record import GroupShares, Point, SuggestedRow
+from topicsteer.app.workbench.current_model import GroupShares, Point, SuggestedRow
 
 # Command that starts the worker.
 WORKER = [sys.executable, "-m", "topicsteer.app.workbench.worker"]
@@ -89,16 +90,19 @@ class SplitOrder(msgspec.Struct, frozen=True, tag="split", tag_field="do"):
     embeddings: str | None = None
 
 
+class MapOrder(msgspec.Struct, frozen=True, tag="map", tag_field="do"):
+    """Lay out some documents of a project, by their rows, for the document map."""
+
+    project: str
+    rows: list[int]
+
+
 class CancelOrder(msgspec.Struct, frozen=True, tag="cancel", tag_field="do"):
     """Cancel the fit."""
 
 
 class Report(msgspec.Struct, frozen=True, tag_field="at"):
     """A message of the worker."""
-
-
-class Ready(Report, frozen=True, tag="ready"):
-    """The worker waits for orders."""
 
 
 class Progressed(Report, frozen=True, tag="progress"):
@@ -140,29 +144,24 @@ class FoundGroups(msgspec.Struct, frozen=True):
     groups: dict[int, Group]
 
 
-class Suggested(Report, frozen=True, tag="suggested"):
-    """Documents to label next, and labels that look wrong."""
+class Learnt(Report, frozen=True, tag="learnt", omit_defaults=True):
+    """Facts about the last fit that are ready now, for the fields of its `ModelRecord`."""
 
-    suggestions: list[SuggestedRow]
-    checks: list[Doubt]
+    suggestions: list[SuggestedRow] | UnsetType = UNSET
+    checks: list[Doubt] | UnsetType = UNSET
+    outlook: str | UnsetType = UNSET
+    curve: list[Point] | UnsetType = UNSET
+    shares: dict[str, GroupShares] | UnsetType = UNSET
 
-
-class StoppingAdvice(Report, frozen=True, tag="stopping"):
-    """Advice on whether more labels help."""
-
-    sentence: str
-
-
-class Evaluated(Report, frozen=True, tag="judged"):
-    """The model was evaluated on hidden labels."""
-
-    curve: list[Point]
+    def given(self) -> dict[str, Any]:
+        """Return the facts by the names of their fields."""
+        return {name: value for name, value in msgspec.structs.asdict(self).items() if value is not UNSET}
 
 
-class Shared(Report, frozen=True, tag="shares"):
-    """Shares of topics in the groups of columns."""
+class LaidOut(Report, frozen=True, tag="map"):
+    """The layout of the document map, as a project stores it."""
 
-    shares: dict[str, GroupShares]
+    layout: dict[str, Any]
 
 
 class Rested(Report, frozen=True, tag="rest"):
@@ -186,34 +185,20 @@ class Ended(Report, frozen=True, tag="ended"):
     code: int
 
 
-Order: TypeAlias = FitOrder | SplitOrder | CancelOrder
-AnyReport: TypeAlias = (
-    Ready | Progressed | Finished | Grouped | Suggested | StoppingAdvice | Evaluated | Shared | Rested | Failed
-    | Cancelled | Ended
-)  # fmt: skip
+Work: TypeAlias = FitOrder | SplitOrder | MapOrder
+Order: TypeAlias = Work | CancelOrder
+AnyReport: TypeAlias = Progressed | Finished | Grouped | Learnt | LaidOut | Rested | Failed | Cancelled | Ended
 read_order = msgspec.json.Decoder(Order).decode
 read_report = msgspec.json.Decoder(AnyReport).decode
 
 
-class MapLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A line about the document map: documents that have a place, or the end with the width, or with an error."""
-
-    done: int = 0
-    total: int = 0
-    aspect: float = 0.0
-    error: str = ""
-
-
-read_map_line = msgspec.json.Decoder(MapLine).decode
-
-
-def line(message: Order | AnyReport | MapLine) -> str:
+def line(message: Order | AnyReport) -> str:
     """Return a message as one line of JSON."""
     return msgspec.json.encode(message).decode() + "\n"
 
 
 class FitProcess:
-    """One fit or split at a time in a separate process.
+    """One fit, split or layout at a time in a separate process.
 
     Parameters
     ----------
@@ -233,8 +218,8 @@ class FitProcess:
         self.thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def start(self, order: FitOrder | SplitOrder) -> bool:
-        """Start a fit or a split; return False if one is running."""
+    def start(self, order: Work) -> bool:
+        """Start a piece of work; return False if one is running."""
         with self._lock:
             if self.busy:
                 return False

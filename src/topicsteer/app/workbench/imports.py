@@ -8,17 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from topicsteer.app.workbench.event_log import (
-    CLEARED,
-    CONFIRMED,
-    FORBIDDEN,
-    PERMITTED,
-    REST,
-    WHOLE,
-    Batch,
-    Event,
-    Topic,
-)
+from topicsteer.app.workbench.project import WHOLE, Batch, Event, State, Topic
 from topicsteer.app.workbench.refusals import (
     DECISION,
     FILE,
@@ -149,7 +139,7 @@ def label_file_events(session: LabelSession, given: Sequence[GivenLabels]) -> li
         names.key(name)
     events: list[Event] = []
     for own in given:
-        for rows, state in ((own.labels, PERMITTED), (own.forbidden, FORBIDDEN)):
+        for rows, state in ((own.labels, State.PERMITTED), (own.forbidden, State.FORBIDDEN)):
             for row, some in rows.items():
                 if is_person(own.owner) and own.owner in session.votes_of(int(row)):
                     continue
@@ -157,9 +147,9 @@ def label_file_events(session: LabelSession, given: Sequence[GivenLabels]) -> li
                     states = session.none_states(own.owner, int(row))
                 else:
                     single = own.owner == DECISION or row in own.open_rows
-                    kept = CONFIRMED if state == PERMITTED and single else state
-                    states = {names.key(name): REST if names.ends_here(name) else kept for name in some}
-                    states |= {WHOLE: CLEARED} if state == PERMITTED else {}
+                    kept = State.CONFIRMED if state == State.PERMITTED and single else state
+                    states = {names.key(name): State.REST if names.ends_here(name) else kept for name in some}
+                    states |= {WHOLE: State.CLEARED} if state == State.PERMITTED else {}
                 events += session.label_events(own.owner, int(row), states)
     return names.events + events
 

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from topicsteer.analysis.suggestions import questions
 from topicsteer.app.workbench.answers import NextDocument
-from topicsteer.app.workbench.current_model import OUTSIDE
-from topicsteer.app.workbench.event_log import LATER, RANDOM, SKIPPED, SUGGESTED
-from topicsteer.app.workbench.model_record import Key
+from topicsteer.app.workbench.current_model import Key
+from topicsteer.app.workbench.project import State
 from topicsteer.app.workbench.refusals import Conflict
 from topicsteer.app.workbench.views import Rows, Views
 
@@ -109,14 +108,14 @@ class Queue:
             self._held[who] = (row, now)
             # Documents without their near-duplicates are no random sample of all documents.
             by_chance = drawn(row) and (copies is None or not copies.any())
-            self.session.origins.served[row] = RANDOM if by_chance else SUGGESTED
+            self.session.origins.served[row] = State.RANDOM if by_chance else State.SUGGESTED
             asked = None if keys is None else int(keys[position])
             why = reason(position, row) + (NO_SAMPLE if drawn(row) and not by_chance else "")
             return NextDocument(row, why, len(left), asked)
 
     def _source(self, mode: Mode, query: str, key: Key | None, who: str) -> Source:
         if mode == "later":
-            aside = np.array(self.views.whole(who, LATER), dtype=np.int64)
+            aside = np.array(self.views.whole(who, State.LATER), dtype=np.int64)
             return Source(aside, lambda position, row: "You put it aside.", "No document is put aside.")
         if mode == "search":
             rows = self.views.search(query)
@@ -159,7 +158,7 @@ class Queue:
         proposed: list[int] = []
         if fitted is not None and isinstance(key, str):
             strength = fitted.strength(key)
-            name = "None of these" if key == OUTSIDE else fitted.result.names[fitted.free_column(key)]
+            name = fitted.names[fitted.number(key)]
         elif fitted is not None:
             topic = self.session.topic(key)
             name = topic.name
@@ -217,7 +216,7 @@ class Queue:
         if mode in ("check", "later"):
             return none
         if mode == "question":
-            none[[*self.views.whole(who, SKIPPED), *self.views.whole(who, LATER)]] = True
+            none[[*self.views.whole(who, State.SKIPPED), *self.views.whole(who, State.LATER)]] = True
             return none
         return session.labelled_by.get(who, none) | (session.labelled if mode in ("suggested", "random") else none)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import threading
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from subprocess import DEVNULL, PIPE, Popen
 from typing import Any
 
 import numpy as np
@@ -14,19 +12,14 @@ from numpy.typing import NDArray
 
 from topicsteer.analysis import map_layout as maps
 from topicsteer.app.workbench.answers import MapPoints, MapStatus, PointTopic
-from topicsteer.app.workbench.current_model import OUTSIDE, CurrentModel
-from topicsteer.app.workbench.fit_process import WORKER, read_map_line
+from topicsteer.app.workbench.current_model import NONE_OF_THESE, OUTSIDE, CurrentModel
+from topicsteer.app.workbench.fit_process import AnyReport, Ended, Failed, FitProcess, LaidOut, MapOrder, Progressed
 from topicsteer.app.workbench.views import Views
 from topicsteer.report.map_page import UNITS, packed, short_form
-from topicsteer.system.files import Scratch
 from topicsteer.system.templates import visible
 
 # The name of the layout among the settings of a project.
 STORED = "document map"
-# The name of the colour of documents without a topic.
-NO_TOPIC = "None of these"
-# Seconds that a killed process has to end.
-PATIENCE = 4.0
 
 
 class MapMaker:
@@ -44,11 +37,10 @@ class MapMaker:
         self.views = views
         self.on_change = on_change
         self.status = MapStatus("missing")
-        # Whether documents can be laid out by their words, and the command that does it.
+        # Whether documents can be laid out by their words, and the process that does it.
         self.by_words = maps.can_lay_out() and views.session.n >= maps.FEWEST
-        self.command = WORKER
+        self.process = FitProcess(self.on_report)
         self._lock = threading.Lock()
-        self._process: Popen[str] | None = None
         self._chosen: maps.Rows | None = None
         stored = views.project.settings().get(STORED)
         # The layout by words, once it is made.
@@ -68,10 +60,7 @@ class MapMaker:
 
     def close(self) -> None:
         """Kill the process."""
-        process = self._process
-        if process is not None and process.poll() is None:
-            process.kill()
-            process.wait(PATIENCE)
+        self.process.close()
 
     def _rows(self) -> maps.Rows:
         """The documents on the map, chosen once: pages know them by their numbers."""
@@ -85,7 +74,7 @@ class MapMaker:
             self.status = MapStatus("missing")
             return None
         rows = self._rows()
-        places = maps.around_topics(_memberships(fitted)[rows], fitted.result.positions)
+        places = maps.around_topics(fitted.values[rows], fitted.result.positions)
         self.status = MapStatus("ready")
         return maps.Layout(rows, places, 1.6, "topics", self.views.session.n)
 
@@ -95,33 +84,31 @@ class MapMaker:
             if self.status.state in ("making", "failed"):
                 return
             self.status = MapStatus("making", 0, self.views.session.n)
-            threading.Thread(target=self._make, daemon=True).start()
+        self.process.start(MapOrder(str(self.views.project.path.resolve()), self._rows().tolist()))
 
-    def _make(self) -> None:
+    def on_report(self, report: AnyReport) -> None:
+        """Handle a report of the process; it ends with the layout. The other pages go on without a map."""
         try:
-            with Scratch() as folder:
-                self.made = self._run(folder)
-            self.views.project.set({STORED: stored_layout(self.made)})
-            status = MapStatus("ready")
-        except Exception as error:  # the other pages go on without a map
-            status = MapStatus("failed", message=f"The map could not be made: {error}.")
-        self._set(status)
+            match report:
+                case Progressed(done=done, total=total):
+                    self._set(MapStatus("making", done, total or self.views.session.n))
+                case LaidOut(layout):
+                    self.made = restored_layout(layout, self.views.session.n)
+                    self.views.project.set({STORED: layout})
+                    self._set(MapStatus("ready"))
+                    self.process.close()
+                case Failed(message):
+                    self._fail(message)
+                case Ended():
+                    self._fail("its process ended early")
+                case _:
+                    pass
+        except Exception as error:  # a full disk, for example
+            self._fail(f"{error}")
 
-    def _run(self, folder: Path) -> maps.Layout:
-        rows, n = self._rows(), self.views.session.n
-        np.save(folder / "rows.npy", rows)
-        command = [*self.command, str(self.views.project.path.resolve()), str(folder)]
-        error, aspect = "its process ended early", 0.0
-        with Popen(command, stdout=PIPE, stderr=DEVNULL, encoding="utf-8") as self._process:  # noqa: S603
-            assert self._process.stdout is not None  # noqa: S101
-            for text in self._process.stdout:
-                line = read_map_line(text)
-                error, aspect = line.error or error, line.aspect
-                self._set(MapStatus("making", line.done, line.total))
-        if not aspect:
-            raise RuntimeError(error)
-        places = np.load(folder / "places.npy", allow_pickle=False)
-        return maps.Layout(rows, places, aspect, "umap", n)
+    def _fail(self, why: str) -> None:
+        self._set(MapStatus("failed", message=f"The map could not be made: {why}."))
+        self.process.close()
 
     def _set(self, status: MapStatus) -> None:
         self.status = status
@@ -190,9 +177,9 @@ def _topics(views: Views) -> tuple[list[PointTopic], dict[int | str, int]]:
     found = [PointTopic(topic.key, visible(topic.name, 80), "known", topic.colour) for topic in views.session.live]
     fitted = views.fitted
     if fitted is not None:
-        free = range(fitted.n_known, len(fitted.result))
-        found += [PointTopic(fitted.key_of(k), visible(fitted.result.names[k], 80), "free", "") for k in free]
-    found.append(PointTopic(OUTSIDE, NO_TOPIC if fitted else "Not fitted yet", "none", ""))
+        free = list(zip(fitted.column_keys, fitted.names, strict=True))[fitted.n_known : -1]
+        found += [PointTopic(key, visible(name, 80), "free", "") for key, name in free]
+    found.append(PointTopic(OUTSIDE, NONE_OF_THESE if fitted else "Not fitted yet", "none", ""))
     return found, {topic.key: i for i, topic in enumerate(found)}
 
 
@@ -203,14 +190,8 @@ def _predicted(
     none = index[OUTSIDE]
     if fitted is None:
         return np.full(len(rows), none), np.zeros(len(rows), dtype=np.float32)
-    judged = fitted.model.state_.judge(_memberships(fitted)[rows])
+    judged = fitted.model.state_.judge(fitted.values[rows])
     column = judged.main()
     membership = np.take_along_axis(judged.values, column[:, None], axis=1)[:, 0]
-    keys = [fitted.key_of(k) for k in range(len(fitted.result))]
-    number = np.array([*(index.get(key, none) for key in keys), none])
+    number = np.array([index.get(key, none) for key in fitted.column_keys])
     return number[column], membership
-
-
-def _memberships(fitted: CurrentModel) -> NDArray[np.float32]:
-    """Memberships in known topics, free topics and none."""
-    return np.asarray(fitted.judged.values, dtype=np.float32)

@@ -10,8 +10,7 @@ import numpy as np
 from topicsteer.analysis.prevalence import Prevalence
 from topicsteer.analysis.suggestions import FEW
 from topicsteer.app.workbench.answers import GroupTable, GroupTopic, ProgressPage
-from topicsteer.app.workbench.current_model import OUTSIDE
-from topicsteer.app.workbench.model_record import GroupShares, Key, Point
+from topicsteer.app.workbench.current_model import OUTSIDE, GroupShares, Key, Point
 from topicsteer.app.workbench.refusals import NotFound
 from topicsteer.app.workbench.views import Views
 from topicsteer.report.breakdown import DRAWN, NO_LINK, Breakdown, bar_chart, line_chart
@@ -83,7 +82,7 @@ def stored_shares(views: Views, column: str) -> Prevalence | None:
     if fitted is None or stored is None:
         return None
     now = fitted.renamed(views.session.topics).names
-    names = [NONE if key == OUTSIDE else now[fitted.number(key)] for key in stored.keys]
+    names = [NONE if key == OUTSIDE else now[fitted.column[key]] for key in stored.keys]
     kinds = {"labels": np.int64, "drawn": np.int64}
     arrays: dict[str, Any] = {
         name: np.array(getattr(stored, name), dtype=kinds.get(name, np.float64)) for name in ARRAYS
@@ -120,26 +119,24 @@ def group_table(views: Views, column: str) -> GroupTable:
     names = [visible(name, 60) for name in groups.names]
     names = [f"{name} ({g + 1})" if names.count(name) > 1 else name for g, name in enumerate(names)]
     sizes = groups.counts.tolist()
-    table: dict[str, list[Any]] = {
-        "topic": [key for key in topics for _ in names],
-        "group": names * len(topics),
-        "share": [value for topic in topics.values() for value in topic.shares],
-        "low": [value for topic in topics.values() for value in topic.low],
-        "high": [value for topic in topics.values() for value in topic.high],
-        "documents": sizes * len(topics),
-    }
+    rows = [
+        (key, *values)
+        for key, topic in topics.items()
+        for values in zip(names, topic.shares, topic.low, topic.high, sizes, strict=True)
+    ]
+    columns = ("topic", "group", "share", "low", "high", "documents")
+    table = {name: [row[place] for row in rows] for place, name in enumerate(columns)}
     found = Breakdown(column, names, groups.period, table)
     order = found.order()
-    titles = {key: visible(topics[key].name, 80) for key in order[:DRAWN]}
     bars, lines = [], []
-    for key, title in titles.items():
+    for key in order[:DRAWN]:
+        title = visible(topics[key].name, 80)
         if groups.period is None:
             bars.append(bar_chart(key, title, NO_LINK, found.drawn_shares(key), about=column))
         else:
             lines.append(line_chart(key, key, NO_LINK, found, title))
-    drawn = [topics[key] for key in order]
     notes = list(groups.notes) if stored is None else stored.notes
-    return GroupTable(column, groups.period, names, sizes, drawn, notes, bars, lines)
+    return GroupTable(column, names, sizes, [topics[key] for key in order], notes, bars, lines)
 
 
 def _topics(views: Views, stored: GroupShares | None) -> list[GroupTopic]:
@@ -151,8 +148,7 @@ def _topics(views: Views, stored: GroupShares | None) -> list[GroupTopic]:
         topic = views.session.topics[key] if isinstance(key, int) else None
         if topic is not None and topic.gone:
             continue
-        free = "None of these" if key == OUTSIDE else fitted.result.names[fitted.number(key)]
-        name, colour = (topic.name, topic.colour) if topic else (free, "")
+        name, colour = (topic.name, topic.colour) if topic else (fitted.names[fitted.column[key]], "")
         share, low, high = ([row[k] for row in values[1:]] for values in (stored.share, stored.low, stored.high))
         found.append(GroupTopic(key, name, colour, [value or 0.0 for value in share], low, high))
     return found

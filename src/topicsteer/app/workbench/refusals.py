@@ -9,13 +9,9 @@ from topicsteer.system.values import NONE
 
 
 class Refused(ValueError):
-    """A request that cannot be granted; nothing was changed."""
+    """A request that cannot be read or granted; nothing was changed."""
 
     status: ClassVar[int] = 400
-
-
-class Malformed(Refused):
-    """A request that cannot be read at all."""
 
 
 class Invalid(Refused):

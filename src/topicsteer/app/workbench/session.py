@@ -16,29 +16,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.app.workbench.event_log import (
-    CLEARED,
-    CONFIRMED,
-    FORBIDDEN,
-    LATER,
-    NONE,
-    NOTE,
-    ORIGIN,
-    PERMITTED,
-    PRESENT,
-    REST,
-    SKIPPED,
-    SUGGESTED,
-    WHOLE,
-    Batch,
-    Event,
-    Topic,
-)
-from topicsteer.app.workbench.model_record import Key
-from topicsteer.app.workbench.project import Project, ProjectSettings
+from topicsteer.app.workbench.current_model import Key
+from topicsteer.app.workbench.project import NOTE, ORIGIN, WHOLE, Batch, Event, Project, ProjectSettings, State, Topic
 from topicsteer.app.workbench.refusals import (
     DECISION,
     FILE,
@@ -89,10 +72,6 @@ class UndoStacks:
         self.done: dict[str, list[int]] = defaultdict(list)
         self.undone: dict[str, list[int]] = defaultdict(list)
 
-    def state(self, who: str) -> UndoState:
-        """Return whether a person can undo and redo."""
-        return UndoState(bool(self.done.get(who)), bool(self.undone.get(who)))
-
     def apply(self, number: int, batch: Batch, empty: bool) -> None:
         """Record a batch."""
         done, undone = self.done[batch.who], self.undone[batch.who]
@@ -104,31 +83,6 @@ class UndoStacks:
             if batch.target in source:
                 source.remove(batch.target)
             goal.append(batch.target)
-
-
-class ChangedLabels:
-    """Labels that changed after an event; a change that is undone is no change."""
-
-    def __init__(self) -> None:
-        self.since = 0
-        # States at that event: {document: {(person, key): state}}.
-        self.altered: dict[int, dict[tuple[str, int], str]] = {}
-
-    def restart(self, seq: int, events: Iterable[tuple[int, Event]]) -> None:
-        """Count from another event, with the events after it."""
-        self.since, self.altered = seq, {}
-        for number, event in events:
-            self.apply(number, event)
-
-    def apply(self, seq: int, event: Event) -> None:
-        """Record an event; notes on documents are no labels."""
-        if event.document is None or event.key < WHOLE:
-            return
-        slots, slot = self.altered.setdefault(event.document, {}), (str(event.person), event.key)
-        if slots.setdefault(slot, event.before) == event.state:
-            del slots[slot]
-        if not slots:
-            del self.altered[event.document]
 
 
 # --- the decision on a document ---
@@ -189,7 +143,7 @@ def decide(people: Mapping[str, PersonLabels], live: Mapping[int, int], complete
 def current_states(labels: PersonLabels, live: Mapping[int, int]) -> dict[int, str]:
     """Return a person's labels without cleared ones and without deleted topics; `WHOLE` is the whole document."""
     states = {key: state for key, (state, _) in labels.items() if key == WHOLE or key in live}
-    return {key: state for key, state in states.items() if state != CLEARED}
+    return {key: state for key, state in states.items() if state != State.CLEARED}
 
 
 def denies_all(labels: PersonLabels, live: Mapping[int, int], tree: Tree) -> bool:
@@ -204,14 +158,14 @@ def merged_state(labels: PersonLabels, topics: Sequence[Topic], same_below: bool
     The merged topic is forbidden only if each of them was: "not tea" does not mean "neither tea nor coffee". "Nothing
     below it" holds only if the merged topic has the ``same`` topics ``below`` it.
     """
-    states = [labels.get(topic.key, (CLEARED, 0))[0] for topic in topics]
-    if REST in states and not {PERMITTED, CONFIRMED} & {*states}:
-        return REST if same_below and states[0] == REST else PERMITTED
-    for state in (PERMITTED, CONFIRMED):
+    states = [labels.get(topic.key, (State.CLEARED, 0))[0] for topic in topics]
+    if State.REST in states and not {State.PERMITTED, State.CONFIRMED} & {*states}:
+        return State.REST if same_below and states[0] == State.REST else State.PERMITTED
+    for state in (State.PERMITTED, State.CONFIRMED):
         if state in states:
             return state
-    if FORBIDDEN in states:
-        return FORBIDDEN if all(state == FORBIDDEN for state in states) else CLEARED
+    if State.FORBIDDEN in states:
+        return State.FORBIDDEN if all(state == State.FORBIDDEN for state in states) else State.CLEARED
     return None
 
 
@@ -241,11 +195,13 @@ def votes(labels: PersonLabels, live: Mapping[int, int], complete: bool, tree: T
     answer to a question is a single fact: it votes on its own topic only. In a tree, a vote for a topic includes all
     topics above it. A vote against a topic includes all topics below it. Topics below a label stay open.
     """
-    own = {key: s in PRESENT for key, (s, _) in labels.items() if key in live and (s in PRESENT or s == FORBIDDEN)}
+    states = {key: state for key, (state, _) in labels.items() if key in live}
+    voting = State.PRESENT | {State.FORBIDDEN}
+    own = {key: state in State.PRESENT for key, state in states.items() if state in voting}
     if not tree.forest.flat and own:
         own = _in_tree(own, labels, live, tree)
-    none = labels.get(WHOLE, (CLEARED, 0))[0] == NONE
-    if none or (complete and any(labels[key][0] in (PERMITTED, REST) for key in own if key in labels)):
+    none = labels.get(WHOLE, (State.CLEARED, 0))[0] == State.NONE
+    if none or (complete and any(labels[key][0] in (State.PERMITTED, State.REST) for key in own if key in labels)):
         last = max(seq for key, (_, seq) in labels.items() if key >= WHOLE)
         others = tree.keys if none else tree.excluded(frozenset(key for key, has in own.items() if has))
         own |= {key: False for key in others if live[key] <= last and key not in own}
@@ -260,7 +216,7 @@ def _in_tree(own: Mapping[int, bool], labels: PersonLabels, live: Mapping[int, i
     lacks.update(*(tree.below(key) for key in tuple(lacks)))
     for key in own:
         state, seq = labels[key]
-        lacks.update(below for below in tree.below(key) if state == REST and live[below] <= seq)
+        lacks.update(below for below in tree.below(key) if state == State.REST and live[below] <= seq)
     return dict.fromkeys(lacks, False) | dict.fromkeys(has, True)
 
 
@@ -279,13 +235,13 @@ class Origins:
         if event.key == ORIGIN and event.document is not None:
             self._known.pop(event.document, None)  # the order is that of the events
             self._known[event.document] = event.state
-        elif event.key == WHOLE and event.state == SKIPPED and event.document is not None:
+        elif event.key == WHOLE and event.state == State.SKIPPED and event.document is not None:
             self.served.pop(event.document, None)  # whoever labels it later chose it
 
     def states(self, row: int, labelled: NDArray[np.bool_]) -> Mapping[int, str]:
         """Return the choice of a document as a further state of its first label; a person's own choice is no draw."""
-        new = not labelled[row] and self._known.get(row, CLEARED) == CLEARED
-        return {ORIGIN: self.served.get(row, SUGGESTED)} if new else {}
+        new = not labelled[row] and self._known.get(row, State.CLEARED) == State.CLEARED
+        return {ORIGIN: self.served.get(row, State.SUGGESTED)} if new else {}
 
     def chosen(self, labelled: NDArray[np.bool_]) -> dict[int, str]:
         """Return how labelled documents were chosen, where it is known; documents of files are missing.
@@ -295,7 +251,7 @@ class Origins:
         found: dict[int, str] = {}
         number, last = 0, ""
         for row, how in list(self._known.items()):
-            if how != CLEARED and labelled[row]:
+            if how != State.CLEARED and labelled[row]:
                 number, last = (number, how) if how == last else (number + 1, how)
                 found[row] = how if number == 1 else f"{how} {number}"
         return found
@@ -312,7 +268,7 @@ class Overlap:
 
     def apply(self, seq: int, event: Event) -> None:
         """Record a first label; files, decisions and skipped documents do not count."""
-        label = event.key >= WHOLE and event.state not in (CLEARED, SKIPPED, LATER)
+        label = event.key >= WHOLE and event.state not in (State.CLEARED, State.SKIPPED, State.LATER)
         if event.document is not None and label and is_person(str(event.person)):
             self._order.setdefault(event.document)
 
@@ -413,7 +369,6 @@ class LabelSession:
         self.tree = Tree({})
         # Whether topics changed since then.
         self._replanted = True
-        self._changed = ChangedLabels()
         # Last labels: {document: {person: {key: (state, number of the event)}}}; only events change them.
         self.labels: dict[int, dict[str, dict[int, tuple[str, int]]]] = defaultdict(lambda: defaultdict(dict))
         self._stacks = UndoStacks()
@@ -460,17 +415,17 @@ class LabelSession:
 
     def notes_of(self, document: int) -> dict[str, str]:
         """Return the notes on a document per person."""
-        found = {person: labels.get(NOTE, (CLEARED, 0))[0] for person, labels in self.labels.get(document, {}).items()}
-        return {person: json.loads(text) for person, text in found.items() if text != CLEARED}
+        found = {person: self.state_of(person, document, NOTE) for person in self.labels.get(document, {})}
+        return {person: json.loads(text) for person, text in found.items() if text != State.CLEARED}
 
     def older_labels(self, document: int) -> set[int]:
         """Return the keys of a document's labels that were given under an older definition of their topic."""
         found = (item for labels in self.labels.get(document, {}).values() for item in labels.items())
-        return {key for key, (state, seq) in found if state != CLEARED and self.definitions.older(key, seq)}
+        return {key for key, (state, seq) in found if state != State.CLEARED and self.definitions.older(key, seq)}
 
     def labellers(self, document: int) -> set[str]:
         """Return the people with a label for a document; skipped documents have none."""
-        aside = ({WHOLE: SKIPPED}, {WHOLE: LATER})
+        aside = ({WHOLE: State.SKIPPED}, {WHOLE: State.LATER})
         found = self.labels_of(document).items()
         return {person for person, states in found if is_person(person) and states not in aside}
 
@@ -490,15 +445,12 @@ class LabelSession:
         return self.origins.chosen(self.labelled)
 
     def changed_since(self, seq: int) -> int:
-        """Return the number of labelled documents with other labels than after an event."""
-        with self.lock:
-            if seq != self._changed.since:
-                self._changed.restart(seq, self.project.log.events(seq))
-            return int(self.labelled[list(self._changed.altered)].sum())
+        """Return the number of labelled documents whose labels changed after an event."""
+        return int((self.labelled & (self.last_event > seq)).sum())
 
     def undo_state(self, who: str) -> UndoState:
         """Return whether a person can undo and redo."""
-        return self._stacks.state(who)
+        return UndoState(bool(self._stacks.done.get(who)), bool(self._stacks.undone.get(who)))
 
     # --- settings ---
 
@@ -515,7 +467,7 @@ class LabelSession:
     @property
     def current_settings(self) -> ProjectSettings:
         """The settings with the target in effect."""
-        return replace(self.settings, target=self.target)
+        return msgspec.structs.replace(self.settings, target=self.target)
 
     @property
     def target(self) -> int:
@@ -540,7 +492,7 @@ class LabelSession:
     def _apply(self, seq: int, event: Event) -> None:
         """Apply one event to the labels or the topics."""
         self.seq = seq
-        for part in (self.origins, self.overlap, self.definitions, self._changed):
+        for part in (self.origins, self.overlap, self.definitions):
             part.apply(seq, event)
         if event.document is not None:
             self.labels[event.document][str(event.person)][event.key] = (event.state, seq)
@@ -581,8 +533,8 @@ class LabelSession:
         """
         labels, events = self.labels.get(row, {}).get(person, {}), []
         for key, state in states.items():
-            before, seq = labels.get(key, (CLEARED, 0))
-            if state != before or (state != CLEARED and self.definitions.older(key, seq)):
+            before, seq = labels.get(key, (State.CLEARED, 0))
+            if state != before or (state != State.CLEARED and self.definitions.older(key, seq)):
                 events.append(Event(person, row, key, state, before))
         return events
 
@@ -594,11 +546,12 @@ class LabelSession:
     def none_states(self, person: str, row: int) -> dict[int, str]:
         """Return the states of a document that has none of the topics."""
         labels = self.labels.get(row, {}).get(person, {})
-        return {key: CLEARED for key, (state, _) in labels.items() if state in PRESENT} | {WHOLE: NONE}
+        present = [key for key, (state, _) in labels.items() if state in State.PRESENT]
+        return {**dict.fromkeys(present, State.CLEARED), WHOLE: State.NONE}
 
     def state_of(self, person: str, row: int, key: int) -> str:
         """Return a person's label for a topic of a document."""
-        return self.labels.get(row, {}).get(person, {}).get(key, (CLEARED, 0))[0]
+        return self.labels.get(row, {}).get(person, {}).get(key, (State.CLEARED, 0))[0]
 
     # --- undo and redo ---
 

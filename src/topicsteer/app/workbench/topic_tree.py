@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from topicsteer.app.workbench.event_log import Topic
+from topicsteer.app.workbench.project import Topic
 from topicsteer.corpora.columns import free_separator
 from topicsteer.labels.forest import Forest, cycle
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED

@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 
 from topicsteer.analysis.suggestions import Doubt, doubt_sentence
 from topicsteer.app.workbench import answers
-from topicsteer.app.workbench.current_model import CurrentModel
-from topicsteer.app.workbench.event_log import LATER, PERMITTED, PRESENT, SKIPPED, WHOLE, Topic
+from topicsteer.app.workbench.current_model import CurrentModel, Key
 from topicsteer.app.workbench.fit_process import FoundGroups
-from topicsteer.app.workbench.model_record import Key
-from topicsteer.app.workbench.project import Project, read_documents
+from topicsteer.app.workbench.project import WHOLE, Project, State, Topic, read_documents
 from topicsteer.app.workbench.refusals import DECISION, Conflict, NotFound
 from topicsteer.app.workbench.session import Decision, LabelSession
 from topicsteer.system.templates import visible
@@ -144,7 +142,7 @@ class Views:
         topics, found = self.session.topics, []
         for check in self.shown.record.checks if self.shown else ():
             decision = self.session.decisions.get(check.row, Decision())
-            keys = decision.permitted if check.given == PERMITTED else decision.forbidden
+            keys = decision.permitted if check.given == State.PERMITTED else decision.forbidden
             if check.topic in keys and not topics[check.topic].gone:
                 rival = None if check.rival is None else topics[check.rival].name
                 facts = (check.given, topics[check.topic].name, check.probability, rival, check.rival_probability)
@@ -168,7 +166,7 @@ class Views:
         pieces, parts = [answers.Piece(visible(head, 8 * SHOWN))], list[answers.TopicPart]()
         if fitted is not None:
             explanation = fitted.model.explain(head, row=row)
-            keys = [fitted.key_of(fitted.result.names.index(name)) for name in explanation.names]
+            keys = [fitted.column_keys[fitted.names.index(name)] for name in explanation.names]
             marked = (part for part in explanation.marked(WEAK) if part[0])
             pieces = [
                 answers.Piece(visible(piece, 8 * SHOWN), None if k is None else keys[k], round(strength, 2))
@@ -207,7 +205,7 @@ class Views:
             decision = session.decisions.get(row, Decision())
             mine, settled = others.pop(who, {}), others.pop(DECISION, {})
             if session.settings.blind:
-                own = sorted(key for key, state in mine.items() if state in PRESENT)
+                own = sorted(key for key, state in mine.items() if state in State.PRESENT)
                 return answers.DocumentLabels(mine, {}, [], own, {}, {who: notes[who]} if who in notes else {}, [])
             permitted, differing = sorted(decision.permitted), sorted(decision.differing)
             return answers.DocumentLabels(mine, others, differing, permitted, settled, notes, older)
@@ -223,8 +221,8 @@ class Views:
         if fitted is None or not fitted.n_known:
             return []
         P, has = fitted.memberships[row], fitted.has[row]
-        strongest = ((fitted.key_of(int(k)), k) for k in np.argsort(-P, kind="stable") if P[k] >= 0.01)
-        found = ((key, k) for key, k in strongest if isinstance(key, int) and not self.session.topics[key].gone)
+        strongest = ((fitted.keys[k], k) for k in np.argsort(-P, kind="stable") if P[k] >= 0.01)
+        found = ((key, k) for key, k in strongest if not self.session.topics[key].gone)
         return [answers.Likely(key, round(float(P[k]), 3), bool(has[k])) for key, k in islice(found, n)]
 
     def _none(self, row: int) -> tuple[float, bool]:
@@ -232,7 +230,7 @@ class Views:
         fitted = self.shown
         if fitted is None or not fitted.n_known:
             return 0.0, False
-        return round(float(fitted.none[row]), 3), bool(fitted.outside[row])
+        return round(float(fitted.none[row]), 3), bool(fitted.has[row, -1])
 
     # --- many documents ---
 
@@ -290,7 +288,8 @@ class Views:
         if query := chosen.query.strip():
             keep = keep & self._mask(self.search(query))
         if isinstance(chosen.key, str):
-            keep = keep & self.fitted_or_refuse().members(chosen.key)
+            fitted = self.fitted_or_refuse()
+            keep = keep & fitted.has[:, fitted.number(chosen.key)]
         elif chosen.key is not None and chosen.filter != "older":
             key = self.session.topic(chosen.key).key
             keep = keep & (self._mask(self._own(chosen.who, key)) if blind else self._of_topic(key))
@@ -314,7 +313,7 @@ class Views:
 
     def _own(self, who: str, key: int) -> list[int]:
         """Return the documents that a person labelled with a topic."""
-        return [row for row in self._touched() if self.session.labels_of(row).get(who, {}).get(key) in PRESENT]
+        return [row for row in self._touched() if self.session.labels_of(row).get(who, {}).get(key) in State.PRESENT]
 
     def _of_topic(self, key: int) -> Mask:
         own = self._mask([])
@@ -340,8 +339,8 @@ class Views:
             "disagreement": lambda: self._mask([check.row for check in self.checks()]),
             "people": lambda: session.differing,
             "settled": lambda: self._mask([row for row in touched if DECISION in session.votes_of(row)]),
-            "skipped": lambda: self._mask(self.whole(chosen.who, SKIPPED)),
-            "later": lambda: self._mask(self.whole(chosen.who, LATER)),
+            "skipped": lambda: self._mask(self.whole(chosen.who, State.SKIPPED)),
+            "later": lambda: self._mask(self.whole(chosen.who, State.LATER)),
             "notes": lambda: self._mask([row for row in session.decisions if session.notes_of(row)]),
             "older": lambda: self._mask([row for row in touched if self._older(row, known)]),
         }
@@ -372,14 +371,13 @@ class Views:
             return answers.TopicLists(known, [])
         free = [
             answers.FreeTopic(
-                key := str(fitted.key_of(k)),
-                visible(fitted.result.names[k], 100),
+                str(fitted.column_keys[k]),
+                visible(fitted.names[k], 100),
                 self._summary(fitted, k),
-                int(fitted.members(key).sum()),
             )
             for k in range(fitted.n_known, len(fitted.result))
         ]
-        outside = int(fitted.outside.sum()) if fitted.n_known else 0
+        outside = fitted.documents[-1] if fitted.n_known else 0
         none = answers.NoTopic(round(float(fitted.none.mean()), 4), outside) if outside or fitted.open else None
         return answers.TopicLists(known, free, none, self._split())
 
@@ -397,16 +395,13 @@ class Views:
         tree = self.session.tree
         place = (tree.parents[topic.key], tree.level(topic.key))
         about = (topic.key, topic.name, topic.description, topic.colour, topic.keywords, topic.banned, *place)
-        fitted, labels = self.shown, (self.session.counts[topic.key], older)
-        if fitted is None or topic.key not in fitted.column:
-            return answers.KnownTopic(*about, *labels)
-        k = fitted.column[topic.key]
-        took, followed = bool(fitted.effects["took effect"][k]), float(fitted.effects["followed"][k])
-        reason = visible(fitted.effects["reason"][k], 300)
-        effect = answers.LabelEffect(fitted.documents[k], took, round(followed, 3), reason)
-        return answers.KnownTopic(*about, *labels, self._summary(fitted, k), effect)
+        fitted, fit = self.shown, None
+        if fitted is not None and topic.key in fitted.column:
+            fit = self._summary(fitted, fitted.column[topic.key])
+        return answers.KnownTopic(*about, self.session.counts[topic.key], older, fit)
 
     def _summary(self, fitted: CurrentModel, k: int) -> answers.TopicSummary:
-        """Return terms and share of a column."""
+        """Return terms, mean membership and documents of a column, and why its labels did not take effect."""
         terms = [answers.Term(visible(term, 60), round(float(strength), 3)) for term, strength in fitted.terms[k]]
-        return answers.TopicSummary(terms, round(float(fitted.result.share[k]), 4))
+        reason = visible(fitted.effects["reason"][k], 300) if k < fitted.n_known else ""
+        return answers.TopicSummary(terms, round(float(fitted.result.share[k]), 4), fitted.documents[k], reason)

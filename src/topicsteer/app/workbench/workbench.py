@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,15 +16,14 @@ import numpy as np
 from topicsteer.app.workbench import answers
 from topicsteer.app.workbench import fit_process as messages
 from topicsteer.app.workbench.actions import Action, NewTopic, apply
+from topicsteer.app.workbench.agreement_view import CoderShelf
 from topicsteer.app.workbench.answers import FitStatus, Notice
-from topicsteer.app.workbench.coder_shelf import CoderShelf
-from topicsteer.app.workbench.current_model import CurrentModel
+from topicsteer.app.workbench.current_model import CurrentModel, ModelRecord
 from topicsteer.app.workbench.exports import Exporter
 from topicsteer.app.workbench.fit_process import AnyReport, FitOrder, FitProcess
 from topicsteer.app.workbench.imports import GivenLabels, import_labels, import_topics, read_given_labels
 from topicsteer.app.workbench.label_queue import Queue
 from topicsteer.app.workbench.map_view import MapMaker, map_points
-from topicsteer.app.workbench.model_record import ModelRecord
 from topicsteer.app.workbench.project import Project, fingerprint, read_documents
 from topicsteer.app.workbench.refusals import FILE, Conflict, Invalid, NotFound
 from topicsteer.app.workbench.session import Change, LabelSession
@@ -255,21 +254,16 @@ class Workbench:
         by = f", given by {', '.join(own.owner for own in people[:5])}{', …' * (len(people) > 5)}" if people else ""
         return f"Imported labels of {len(rows):,} documents from {name}{by}."
 
-    def import_topics(self, who: str, path: Path, name: str) -> tuple[str, ...]:
-        """Add the topics and words of a topics file; return notes on probable mistakes."""
+    def import_topics(self, who: str, path: Path, name: str) -> str:
+        """Add the topics and words of a topics file or codebook; return sentences about it, and probable mistakes."""
+        before = len(self.session.live)
         try:
             found = read_topics(path)
         except ValueError as error:
             reason = str(error).replace(str(path), name)
             raise Invalid(reason if reason.startswith(name) else f"{name}: {reason}") from error
         self.announce(who, import_topics(self.session, who, found.codebook, source=name))
-        return found.notes
-
-    def add_topics(self, who: str, path: Path, name: str) -> str:
-        """Add the topics of a topics file or codebook; return a sentence about it."""
-        before = len(self.session.live)
-        notes = self.import_topics(who, path, name)
-        return " ".join([f"{len(self.session.live) - before:,} new topics from {name}.", *notes[:8]])
+        return " ".join([f"{len(self.session.live) - before:,} new topics from {name}.", *found.notes[:8]])
 
     # --- the document map ---
 
@@ -294,6 +288,9 @@ class Workbench:
         training, fitted = self.session.training(), self.views.fitted
         settings = self.session.settings
         free = settings.free_topics
+        separator = settings.path_separator
+        if not self.session.tree.has_paths(separator):  # some names that contain it are no paths
+            separator = None
         if not training.topics and not free:
             raise Conflict("There is nothing to fit. Create a topic and label some documents, or allow free topics.")
         order = FitOrder(
@@ -307,7 +304,7 @@ class Workbench:
             world=settings.world,
             previous=str(fitted.folder) if fitted else None,
             chosen=self.session.chosen(),
-            path_separator=self._path_separator(),
+            path_separator=separator,
             segmenter=self.features.segmenter,
             embeddings=self.features.embeddings,
         )
@@ -321,22 +318,10 @@ class Workbench:
         self.set_status(FitStatus("fitting", "start"))
         return True
 
-    def _path_separator(self) -> str | None:
-        """Return the separator for a model, if all names that contain it are paths."""
-        separator = self.session.settings.path_separator
-        return separator if self.session.tree.has_paths(separator) else None
-
     def cancel_fit(self) -> None:
         """Cancel the running fit, and the one that waits for its end."""
         self._again = False
         self.fitter.cancel()
-
-    def _fit_again(self) -> None:
-        """Start the fit that waits for the end of another one."""
-        if self._again and not self.fitter.busy:
-            self._again = False
-            with suppress(Conflict):  # the last topic was deleted meanwhile
-                self.fit()
 
     # --- new topics from free topics and from groups; the next fit has them ---
 
@@ -357,15 +342,11 @@ class Workbench:
             key = max(topic.key for topic in self.session.live)
         if split is not None and isinstance(source, int):
             del split.groups[source]
-        self._propose(key, rows)
+        if self.views.fitted is not None:
+            self.views.fitted.record.proposed[key] = rows
+            self._store_record()
         self.announce(who, change)
         return key
-
-    def merge_free(self, key: str, into: int) -> int:
-        """Propose the surest documents of a free topic as labels of a known one; return its key."""
-        topic = self.session.topic(into)
-        self._propose(topic.key, self.views.fitted_or_refuse().surest(key, PROPOSED))
-        return topic.key
 
     def split(self, key: int, parts: int) -> None:
         """Find groups of the documents of a known topic; the model stays as it is."""
@@ -381,18 +362,15 @@ class Workbench:
             raise Conflict("A fit is running. Wait for its end, then try again.")
         self.set_status(FitStatus("fitting", "split"))
 
-    def _propose(self, key: int, rows: list[int]) -> None:
-        """Put documents at the beginning of the queue of a topic."""
-        if self.views.fitted is not None:
-            self.views.fitted.record.proposed[key] = rows
-            self._store_record()
-
     # --- reports of the worker ---
 
     def on_message(self, report: AnyReport) -> None:
-        """Handle a report of the worker; called in a separate thread."""
+        """Handle a report of the worker, then start a fit that waits; called in a separate thread."""
         self._handle(report)
-        self._fit_again()
+        if self._again and not self.fitter.busy:
+            self._again = False
+            with suppress(Conflict):  # the last topic was deleted meanwhile
+                self.fit()
 
     def _handle(self, report: AnyReport) -> None:
         match report:
@@ -416,19 +394,13 @@ class Workbench:
                 )
                 self.set_status(FitStatus())
                 self.notify(answers.Advised())
-            case messages.Suggested(suggestions, checks):
-                self._describe(suggestions=suggestions, checks=checks)
+            case messages.Learnt():
+                self._describe(report.given())
                 self._fit_if_due()  # labels that arrived during the fit
-            case messages.StoppingAdvice(sentence):
-                self._describe(outlook=sentence)
-            case messages.Evaluated(curve):
-                self._describe(curve=curve)
-            case messages.Shared(shares):
-                self._describe(shares=shares)
             case messages.Failed(message):
                 self._fail(message)
             case messages.Cancelled():
-                self.set_status(FitStatus(message="The fit was cancelled."))
+                self.set_status(FitStatus())
             case messages.Ended(code):
                 self._fail(f"The fit did not finish: {_reason_of_end(code)}.")
             case _:
@@ -464,7 +436,7 @@ class Workbench:
         if old is not None:
             shutil.rmtree(old.folder, ignore_errors=True)
 
-    def _describe(self, **known: object) -> None:
+    def _describe(self, known: Mapping[str, object]) -> None:
         """Add to the record of the last model, and notify all open pages."""
         if self.views.fitted is not None:
             for name, value in known.items():

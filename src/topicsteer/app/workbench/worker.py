@@ -3,9 +3,7 @@
 It runs as long as its workbench. It keeps the documents and the last model. A fit reuses its vocabulary and latent
 semantics, which do not depend on labels, so the result is that of a fit from scratch. It ends with its input.
 
-With a project and a folder as arguments, it lays out the document map: it reads the rows of the documents from
-``rows.npy`` in the folder, and writes their places to ``places.npy``. The places depend on the texts only, so points do
-not move when labels change.
+A second one lays out the document map. The places depend on the texts only, so points do not move when labels change.
 """
 
 from __future__ import annotations
@@ -16,12 +14,12 @@ import threading
 import time
 import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TextIO
 
-import msgspec
 import numpy as np
 
 from topicsteer.analysis import map_layout as maps
@@ -29,17 +27,16 @@ from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.label_advice import ambiguity_notes
 from topicsteer.analysis.suggestions import Doubt
 from topicsteer.app.workbench import fit_process as messages
-from topicsteer.app.workbench.current_model import OUTSIDE, column_keys
-from topicsteer.app.workbench.event_log import FORBIDDEN, PERMITTED
-from topicsteer.app.workbench.fit_process import AnyReport, CancelOrder, FitOrder, MapLine, SplitOrder
-from topicsteer.app.workbench.model_record import Point, SuggestedRow
+from topicsteer.app.workbench.current_model import Point, SuggestedRow, column_keys
+from topicsteer.app.workbench.fit_process import AnyReport, CancelOrder, FitOrder, MapOrder, SplitOrder, Work
+from topicsteer.app.workbench.map_view import stored_layout
 from topicsteer.app.workbench.progress_view import plain_shares
-from topicsteer.app.workbench.project import read_documents, stored_groups
+from topicsteer.app.workbench.project import State, read_documents, stored_groups
 from topicsteer.corpora import Documents
 from topicsteer.guidance.embeddings import embed
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import CHOSEN
-from topicsteer.model.edits import Group, Split
+from topicsteer.model.edits import Split
 from topicsteer.model.predictor import for_documents
 from topicsteer.model.settings import DEFAULT_FREE
 from topicsteer.model.topic_model import TopicModel
@@ -66,7 +63,7 @@ class Superseded(Exception):
 
 
 class Worker:
-    """Fits and splits on orders, and keeps documents and model from order to order.
+    """Works on orders, and keeps documents and model from order to order.
 
     Parameters
     ----------
@@ -77,7 +74,7 @@ class Worker:
     def __init__(self, out: TextIO) -> None:
         self.out = out
         self.cancelled = threading.Event()
-        self.orders: SimpleQueue[FitOrder | SplitOrder | None] = SimpleQueue()
+        self.orders: SimpleQueue[Work | None] = SimpleQueue()
         self.documents: Documents | None = None
         self.groups: dict[str, Groups] | None = None
         self.model: TopicModel | None = None
@@ -111,36 +108,53 @@ class Worker:
         self.orders.put(None)
 
     def run(self) -> None:
-        """Report that the worker is ready, then fit or split on each order until the orders end."""
-        self.send(messages.Ready())
+        """Work on each order until the orders end."""
         while (order := self.orders.get()) is not None:
-            if isinstance(order, FitOrder):
-                self.fit(order)
-            else:
-                self.split(order)
+            self.work(order)
 
-    def fit(self, order: FitOrder) -> None:
-        """Fit, save the model, then suggest and evaluate; errors are reported."""
-        begin = time.monotonic()
+    def work(self, order: Work) -> None:
+        """Fit, split or lay out; errors are reported."""
         try:
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                model = self._fit(order)
-                model.save(order.folder)
-                notes = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
-                notes = [*notes, *ambiguity_notes(model.state_.topics, model.codebook)][:8]
-            self.model, self.folder = model, order.folder
-            self.send(messages.Finished(order.folder, time.monotonic() - begin, notes))
-            self._suggest(model)
-            self._evaluate(model)
-            self._share(model, order.project)
+            match order:
+                case FitOrder():
+                    self._fit(order)
+                case SplitOrder():
+                    self._split(order)
+                case MapOrder():
+                    self._lay_out(order)
             self.send(messages.Rested())
         except Cancelled:
             self.send(messages.Cancelled())
         except Exception as error:  # any error is reported, and the last good model stays in use
             self.send(messages.Failed(f"{error}" or type(error).__name__, type(error).__name__))
 
-    def _fit(self, order: FitOrder) -> TopicModel:
+    def _fit(self, order: FitOrder) -> None:
+        """Fit and save the model; then suggest, evaluate and estimate shares, until the next order is waiting."""
+        begin = time.monotonic()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = self._fitted(order)
+            model.save(order.folder)
+            notes = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+            notes = [*notes, *ambiguity_notes(model.state_.topics, model.codebook)][:8]
+        self.model, self.folder = model, order.folder
+        self.send(messages.Finished(order.folder, time.monotonic() - begin, notes))
+        with suppress(Superseded):
+            self._advise("advise", 0, None, "")
+            if model.guide_ is None:
+                self.send(messages.Learnt())
+                return
+            self.send(messages.Learnt(suggestions=suggestions(model, SUGGESTIONS), checks=checks(model, CHECKS)))
+            self._evaluate(model)
+            self._share(model, order.project)
+
+    def _advise(self, stage: str, done: int, total: int | None, detail: str) -> None:
+        """Report progress after a fit; raise `Superseded` if the next order is waiting."""
+        if not self.orders.empty():
+            raise Superseded
+        self.progress(stage, done, total, detail)
+
+    def _fitted(self, order: FitOrder) -> TopicModel:
         own = self._read(order.project)
         n = len(own)
         labels, forbidden = ([names.get(row, []) for row in range(n)] for names in (order.labels, order.forbidden))
@@ -167,87 +181,53 @@ class Worker:
             self.documents = read_documents(Path(project))
         return self.documents
 
-    def split(self, order: SplitOrder) -> None:
-        """Find groups of the documents of a topic of the last model; errors are reported."""
-        try:
-            documents = self._read(order.project)
-            if self.model is None or self.folder != order.previous:
-                vectors = for_documents(order.embeddings, documents)
-                E = None if vectors is None else embed(vectors, documents.texts)
-                self.model = TopicModel.load(order.previous, embeddings=E).attach(documents)
-                self.folder = order.previous
-            self.progress("split", 0, None, "")
-            found = self.model.edit.split(order.column, order.parts)
-            groups = [plain_group(group) for group in found.groups] if isinstance(found, Split) else []
-            self.send(messages.Grouped(order.column, groups))
-            self.send(messages.Rested())
-        except Cancelled:
-            self.send(messages.Cancelled())
-        except Exception as error:  # as in a fit
-            self.send(messages.Failed(f"{error}" or type(error).__name__, type(error).__name__))
+    def _split(self, order: SplitOrder) -> None:
+        """Find groups of the documents of a topic of the last model."""
+        documents = self._read(order.project)
+        if self.model is None or self.folder != order.previous:
+            vectors = for_documents(order.embeddings, documents)
+            E = None if vectors is None else embed(vectors, documents.texts)
+            self.model = TopicModel.load(order.previous, embeddings=E).attach(documents)
+            self.folder = order.previous
+        self.progress("split", 0, None, "")
+        found = self.model.edit.split(order.column, order.parts)
+        groups = found.groups if isinstance(found, Split) else ()
+        plain = [messages.Group(list(one.terms), len(one), one.rows[:PROPOSED].tolist()) for one in groups]
+        self.send(messages.Grouped(order.column, plain))
 
-    def _suggest(self, model: TopicModel) -> None:
-        """Report documents to label and doubtful labels, unless the next fit is waiting."""
-        if not self.orders.empty():
-            return
-        self.progress("advise", 0, None, "")
-        if model.guide_ is None:
-            self.send(messages.Suggested([], []))
-            return
-        self.send(messages.Suggested(suggestions(model, SUGGESTIONS), checks(model, CHECKS)))
+    def _lay_out(self, order: MapOrder) -> None:
+        """Lay out documents by their words."""
+        documents = self._read(order.project)
+        self.progress("map", 0, len(order.rows), "")
+        X = TextVectorizer().fit_transform([documents.texts[row] for row in order.rows])
+        points = maps.features(maps.latent_semantics(X))
+        places, aspect = maps.lay_out(points, progress=lambda _, *rest: self.progress("map", *rest))
+        layout = maps.Layout(np.array(order.rows), places, aspect, "umap", len(documents))
+        self.send(messages.LaidOut(stored_layout(layout)))
 
     def _evaluate(self, model: TopicModel) -> None:
-        """Report the stopping advice and the average precision on hidden labels, unless the next fit is waiting."""
-        if model.guide_ is None or not self.orders.empty():
-            return
-
-        def report(step: int, total: int) -> None:
-            if not self.orders.empty():
-                raise Superseded
-            self.progress("check", step - 1, total, "")
-
-        try:
-            advice = model.labels.advice(report)
-        except Superseded:
-            return
-        self.send(messages.StoppingAdvice(advice.sentence))
+        """Report the advice on more labels, with the average precision on hidden labels."""
+        advice = model.labels.advice(lambda step, total: self._advise("check", step - 1, total, ""))
         curve = advice.curve
         if curve is None:
+            self.send(messages.Learnt(outlook=advice.sentence))
             return
         labelled = int((np.diff(model.state_.supervision.indicator().indptr) > 0).sum())
-        points = zip(curve.labelled, curve.micro, curve.macro, curve.micro_error, curve.macro_error, strict=True)
-        *some, last = [Point(round(n), *scores) for n, *scores in points]
-        self.send(messages.Evaluated([*some, msgspec.structs.replace(last, documents=labelled)]))
+        scores = zip(curve.micro, curve.macro, curve.micro_error, curve.macro_error, strict=True)
+        documents = [*map(round, curve.labelled[:-1]), labelled]
+        points = [Point(n, *own) for n, own in zip(documents, scores, strict=True)]
+        self.send(messages.Learnt(outlook=advice.sentence, curve=points))
 
     def _share(self, model: TopicModel, project: str) -> None:
-        """Report shares of topics in the groups of columns, unless the next fit is waiting."""
-        if model.guide_ is None or not self.orders.empty():
-            return
+        """Report shares of topics in the groups of columns."""
         if self.groups is None:
             self.groups = stored_groups(Path(project))
-        if not self.groups:
-            return
-
-        def report(stage: str, done: int, total: int | None, detail: str) -> None:
-            if not self.orders.empty():
-                raise Superseded
-            self.progress("shares", done, total, detail)
-
-        keys = [*column_keys(model.codebook.keys, model.state_.topics), OUTSIDE]
-        try:
-            columns = list(self.groups.items())[:COLUMNS]
-            shares = {
-                name: model.findings.prevalence(groups, progress=report).without_rests() for name, groups in columns
-            }
-            found = {name: plain_shares(own, keys) for name, own in shares.items()}
-        except Superseded:
-            return
-        self.send(messages.Shared(found))
-
-
-def plain_group(group: Group) -> messages.Group:
-    """Return a group of a split as a message."""
-    return messages.Group(list(group.terms), len(group), group.rows[:PROPOSED].tolist())
+        keys, shares = column_keys(model.codebook.keys, model.state_.topics), {}
+        for name, groups in list(self.groups.items())[:COLUMNS]:
+            found = model.findings.prevalence(groups, progress=lambda _, *rest: self._advise("shares", *rest))
+            shares[name] = plain_shares(found.without_rests(), keys)
+        if shares:
+            self.send(messages.Learnt(shares=shares))
 
 
 def suggestions(model: TopicModel, n: int) -> list[SuggestedRow]:
@@ -262,40 +242,17 @@ def checks(model: TopicModel, n: int) -> list[Doubt]:
     keys, found = model.codebook.keys, []
     for doubt in model.labels.doubts():
         p, rival = doubt.probability, None if doubt.rival is None else keys[doubt.rival]
-        if p < 0.5 if doubt.given == PERMITTED else p > 0.5 and doubt.given == FORBIDDEN:
+        if p < 0.5 if doubt.given == State.PERMITTED else p > 0.5 and doubt.given == State.FORBIDDEN:
             found.append(replace(doubt, topic=keys[doubt.topic], rival=rival, why=""))
     return found[:n]
 
 
-def make_layout(project: Path, folder: Path, out: TextIO) -> None:
-    """Lay out the documents of a project; errors are reported."""
-
-    def send(line: MapLine) -> None:
-        out.write(messages.line(line))
-        out.flush()
-
-    try:
-        rows = np.load(folder / "rows.npy", allow_pickle=False)
-        texts = read_documents(project).texts
-        send(MapLine(0, len(rows)))
-        X = TextVectorizer().fit_transform([texts[i] for i in rows])
-        points = maps.features(maps.latent_semantics(X))
-        places, aspect = maps.lay_out(points, progress=lambda _, done, total, __: send(MapLine(done, total or 0)))
-        np.save(folder / "places.npy", places)
-        send(MapLine(len(rows), len(rows), aspect))
-    except Exception as error:  # any error is reported: the workbench goes on without a map
-        send(MapLine(error=f"{error}" or type(error).__name__))
-
-
 def main() -> None:
-    """Fit on orders from standard input, or lay out the map; the output of libraries goes to standard error."""
+    """Work on orders from standard input; the output of libraries goes to standard error."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     if hasattr(os, "nice"):
         os.nice(10)  # people who label have priority
-    if len(sys.argv) == 3:
-        make_layout(Path(sys.argv[1]), Path(sys.argv[2]), out)
-        return
     worker = Worker(out)
 
     def read() -> None:
