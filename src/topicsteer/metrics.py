@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from topicsteer.system.sparse import checked_csr
+from topicsteer.system.arrays import checked_csr
 
 Array = NDArray[np.float64]
 Matrix: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix

@@ -4,7 +4,7 @@ import scipy.sparse as sp
 
 from topicsteer import TSNMF
 from topicsteer.labels.forms import extend
-from topicsteer.nmf.statistics import History
+from topicsteer.nmf.protocols import History
 
 
 def corpus(n=240, seed=0, topics=4, terms=40):

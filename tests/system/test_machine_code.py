@@ -22,7 +22,7 @@ def refuse_once(monkeypatch):
             raise RuntimeError("cannot cache function 'f': no locator available for file 'f.py'")
         return real(cache=cache, **options)
 
-    monkeypatch.setattr(machine_code, "njit", njit)
+    monkeypatch.setattr(numba, "njit", njit)
 
 
 def double(number):

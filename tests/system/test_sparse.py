@@ -10,7 +10,7 @@ from problems import make_problem
 from topicsteer import TSNMF, metrics
 from topicsteer.backends.block_folder import write_blocks
 from topicsteer.backends.dask import check_block
-from topicsteer.system.sparse import checked_csr
+from topicsteer.system.arrays import checked_csr
 
 
 def broken(kind, n=6, t=5, value=1 << 30):

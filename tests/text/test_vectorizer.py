@@ -25,7 +25,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from topicsteer.text import TextVectorizer, stop_words
-from topicsteer.text.languages import LANGUAGES, PAIRED, detect_languages, paper_words, without_spaces
+from topicsteer.text.words import LANGUAGES, PAIRED, detect_languages, paper_words, without_spaces
 
 PATTERN = r"(?!\d+(?![^\W_]))[^\W_]{2,}"  # our words, as scikit-learn spells it
 ALL = {"min_df": 1, "max_df": 1.0, "max_features": None, "sublinear_tf": False, "stop_words": None}

@@ -11,14 +11,22 @@ import numpy as np
 import scipy.sparse as sp
 
 from topicsteer.backends.block_folder import BlockFolder, as_blocks, in_blocks, write_blocks
-from topicsteer.backends.dask import ClusterBlocks, is_distributed, shared_folder
+from topicsteer.backends.dask import ClusterBlocks, shared_folder
 from topicsteer.backends.in_memory import MemoryRows
 from topicsteer.backends.weight_folder import StoredWeights
 from topicsteer.nmf.blocks import Penalties
-from topicsteer.nmf.checks import check_penalties
 from topicsteer.nmf.protocols import Rows
+from topicsteer.system.arrays import checked_csr
 from topicsteer.system.files import Scratch
 from topicsteer.system.types import Array
+
+
+def is_distributed(X: object) -> bool:
+    """Whether X is on a cluster: a Dask array, a list of delayed blocks or of futures, or :class:`ClusterBlocks`."""
+    if isinstance(X, ClusterBlocks):
+        return True
+    blocks = X if isinstance(X, list | tuple) and X else [X]
+    return all(type(block).__module__.split(".")[0] in ("dask", "distributed") for block in blocks)
 
 
 def as_rows(X: object) -> Rows:
@@ -77,6 +85,32 @@ def block_penalties(penalties: object, rows: Rows, d: int) -> Callable[[int], Pe
         penalties = penalties.take(np.arange(penalties.shape[0]))
     mask, starts = Penalties.of(check_penalties(penalties, rows.shape[0], d), rows.dtype), rows.starts.tolist()
     return lambda number: mask.rows(slice(starts[number], starts[number + 1]))
+
+
+def check_penalties(penalties: object, n: int | None, d: int) -> sp.csr_array:
+    """The finite penalties as a CSR of n rows, or of any number of rows if n is None."""
+    given = checked_csr(penalties, "penalties") if sp.issparse(penalties) else np.asarray(penalties, dtype=np.float64)
+    n = int(given.shape[0]) if n is None else n
+    if given.shape != (n, d):
+        raise ValueError(
+            f"penalties has shape {given.shape}; expected one row per document and one column per topic, {(n, d)}."
+        )
+    values = given.ravel() if isinstance(given, np.ndarray) else given.data
+    if not (values >= 0).all():
+        raise ValueError("penalties has negative or NaN entries; use infinity to forbid a topic.")
+    kept = np.isfinite(values)
+    if kept.all() and not isinstance(given, np.ndarray):
+        return given
+    if isinstance(given, np.ndarray):
+        rows, topics = np.indices((n, d)).reshape(2, -1)
+    else:
+        rows, topics = np.repeat(np.arange(n), np.diff(given.indptr)), given.indices
+    shut = np.setdiff1d(rows[~kept], rows[kept]) if not kept.all() else rows[:0]
+    if shut.size:
+        raise ValueError(
+            f"penalties forbids every topic in row {shut[0]}: permit at least one topic, or leave the row empty."
+        )
+    return sp.csr_array((values[kept], (rows[kept], topics[kept])), shape=(n, d))
 
 
 def with_penalties(

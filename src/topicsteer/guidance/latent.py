@@ -25,7 +25,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from topicsteer.nmf.blocks import MIN_ENTRIES_PER_TERM, slices, times
 from topicsteer.nmf.protocols import Rows
-from topicsteer.system.lazy import lazy_module
+from topicsteer.system.machine_code import lazy_module
 from topicsteer.system.threads import OrderedMap, workers
 from topicsteer.system.types import Array
 

@@ -22,8 +22,7 @@ from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervi
 from topicsteer.model.labelling import training_corpus
 from topicsteer.model.predictor import HISTORY, beginning
 from topicsteer.model.state import FittedState
-from topicsteer.nmf.protocols import Rows
-from topicsteer.nmf.statistics import History, insert
+from topicsteer.nmf.protocols import History, Rows, insert
 from topicsteer.system.files import Scratch, one_at_a_time
 from topicsteer.system.threads import workers
 from topicsteer.system.types import Array

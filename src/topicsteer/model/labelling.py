@@ -21,7 +21,7 @@ from topicsteer.analysis.suggestions import (
     suggest,
     suggest_unknown,
 )
-from topicsteer.guidance.memberships import FREE_THRESHOLD
+from topicsteer.guidance.apply import FREE_THRESHOLD
 from topicsteer.labels.origin import CHOSEN, PROBABILITY, Kind
 from topicsteer.model.predictor import beginning
 from topicsteer.nmf.protocols import Rows
@@ -219,7 +219,7 @@ class LabelHelp:
     @property
     def unsupported(self) -> list[Hashable]:
         """Names of known topics that nothing ties to a document: no label, and no word that occurs in the corpus."""
-        from topicsteer.guidance.support import unsupported_topics
+        from topicsteer.guidance.apply import unsupported_topics
 
         return unsupported_topics(self._model.state_.supervision, self._model.guide_)
 

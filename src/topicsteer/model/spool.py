@@ -15,11 +15,11 @@ from topicsteer.corpora.label_files import match_labels, read_label_file
 from topicsteer.corpora.readers.table_file import is_address
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.files import replacing_folder
-from topicsteer.system.lazy import lazy_module
+from topicsteer.system.machine_code import lazy_module
 from topicsteer.system.memory import in_bytes
 from topicsteer.system.types import JSON, Progress
 from topicsteer.system.values import is_missing, plain, plain_id
-from topicsteer.text import TextVectorizer
+from topicsteer.text.vectorizer import TextVectorizer
 
 if TYPE_CHECKING:
     from topicsteer.backends import block_folder

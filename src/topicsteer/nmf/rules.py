@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.nmf.blocks import ROWS, Block, Penalties, Sums
-from topicsteer.system.lazy import lazy_module
+from topicsteer.system.machine_code import lazy_module
 from topicsteer.system.types import Array
 
 if TYPE_CHECKING:

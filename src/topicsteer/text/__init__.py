@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from topicsteer.text.languages import stop_words
+from topicsteer.text.words import stop_words
 
 if TYPE_CHECKING:
     from topicsteer.text.vectorizer import TextVectorizer

@@ -15,12 +15,36 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from topicsteer.system.lazy import lazy_module
+from topicsteer.system.machine_code import lazy_module
 from topicsteer.system.threads import OrderedMap, ordered_map
-from topicsteer.text.languages import SEGMENTERS, all_stop_words, detect_languages, paper_words, stop_words
-from topicsteer.text.terms import Finder, choose, count
-from topicsteer.text.tokens import CHUNK_SIZE, Chunk, Keep, Spill, TextProgress, Tokens, drop, only_used, read, replace
-from topicsteer.text.words import PRESETS, Rule, Splitter, few_rows, locate, word_rule
+from topicsteer.text.tokens import (
+    CHUNK_SIZE,
+    Chunk,
+    Finder,
+    Keep,
+    Spill,
+    TextProgress,
+    Tokens,
+    choose,
+    count,
+    drop,
+    only_used,
+    read,
+    replace,
+)
+from topicsteer.text.words import (
+    PRESETS,
+    SEGMENTERS,
+    Rule,
+    Splitter,
+    all_stop_words,
+    detect_languages,
+    few_rows,
+    locate,
+    paper_words,
+    stop_words,
+    word_rule,
+)
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags

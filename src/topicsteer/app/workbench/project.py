@@ -24,7 +24,7 @@ from topicsteer.corpora import Documents
 from topicsteer.guidance.open_world import WORLDS
 from topicsteer.system.files import replacing
 from topicsteer.system.values import check_ids, is_missing
-from topicsteer.text.languages import without_spaces
+from topicsteer.text.words import without_spaces
 
 # Greatest number of groups of a column that is no date.
 MOST_GROUPS = 24
