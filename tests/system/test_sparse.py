@@ -56,7 +56,7 @@ def test_every_entrance(tmp_path):
         lambda: TSNMF(3).fit([X, bad]),
         lambda: write_blocks(tmp_path / "blocks", [bad]),
         lambda: check_block(bad, 0),
-        lambda: metrics.coherence(bad, [[0, 1]]),
+        lambda: metrics.precision_recall(bad, bad),
     ):
         with pytest.raises(ValueError, match="index 1073741824, but"):
             call()
