@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from topicsteer.backends import block_penalties, stored_rows, with_penalties
+from topicsteer.backends import block_penalties, stored_rows
 from topicsteer.backends.block_folder import as_blocks
 from topicsteer.backends.in_memory import MemoryRows
 from topicsteer.labels.forms import extend, supervise
@@ -81,15 +81,10 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
         Mix of the penalties: 0 is on squares only (L2), 1 on absolute values only (L1).
     warm_start : bool, default=False
         Whether to start from the last fit. Known topics are matched by name, free topics by position.
-    forget_factor : float, default=1.0
-        Factor on the weight of earlier documents at each :meth:`partial_fit`. 1 forgets nothing; 0 keeps only the
-        topics.
     threads : int, default=None
         Number of threads; None = all cores. The result does not depend on it.
     random_state : int, RandomState or None, default=None
         Seed for Random Acol, uniform starts and the SVD.
-    verbose : int, default=0
-        1 prints one line per iteration.
 
     Attributes
     ----------
@@ -209,8 +204,8 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
         """Update the topics with new documents; the first call, without an earlier fit, is a fit.
 
         Only sufficient statistics of earlier documents are kept (``history_``), with their last weights. Each call
-        multiplies them by ``forget_factor``, then solves the weights of the new documents and improves the topics for
-        all documents. A document that is passed twice counts twice.
+        solves the weights of the new documents and improves the topics for all documents. A document that is passed
+        twice counts twice.
 
         Parameters
         ----------
@@ -255,22 +250,20 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
         old, names = self.n_known_, self.topic_names_.tolist()
         supervision = extend(names[:old], y, rows.shape[0], topics=self.topics, complete=self.complete)
         more = len(supervision.topics) - old
-        history = self.history_.widen(old, more, 0).fade(self.forget_factor)
+        history = self.history_.widen(old, more, 0)
         problem = self._problem(rows, supervision, names[old:], sample_weight, penalties, term_constraints)
         problem = replace(problem, history=history, old=old)
         self._solve(go_on(problem, self.components_), None, callback)
         return self
 
-    def transform(self, X: object, *, penalties: object = None) -> Array:
+    def transform(self, X: object) -> Array:
         """Topic weights of documents for the fitted topics. The weights of a document depend on its own row only.
 
         Labels are not used; ``document_topics_`` holds the weights of the training documents under their labels.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_documents, n_terms)
-        penalties : sparse matrix or array of shape (n_documents, n_topics), default=None
-            As in :meth:`fit`.
+        X : {array-like, sparse matrix} of shape (n_documents, n_terms), or blocks of its rows
 
         Returns
         -------
@@ -279,13 +272,9 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         blocks = as_blocks(X)
         if blocks is not None:
-            pairs = with_penalties(blocks, penalties, len(self.components_))
-            return np.concatenate([self.transform(block, penalties=own) for block, own in pairs if block.shape[0]])
-        rows = MemoryRows(check_matrix(self, X, reset=False))
-        masks = block_penalties(penalties, rows, len(self.components_))
-        own = None if masks is None else masks(0)
-        strength = regularisation_of(self, rows.shape[1])
-        return many_weights(rows.matrix, self.components_, own, strength, self.threads)
+            return np.concatenate([self.transform(block) for block in blocks if block.shape[0]])
+        matrix = check_matrix(self, X, reset=False)
+        return many_weights(matrix, self.components_, None, regularisation_of(self, matrix.shape[1]), self.threads)
 
     def inverse_transform(self, X: ArrayLike) -> Array:
         """Reconstruct documents from topic weights: W H.
@@ -333,8 +322,6 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
         """
         other = copy.copy(self)
         for name, value in attributes.items():
-            if not name.endswith("_"):
-                raise ValueError(f"{name} is not a fitted attribute: its name does not end in _.")
             setattr(other, name, value)
         return other
 

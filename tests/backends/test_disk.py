@@ -199,24 +199,6 @@ def test_transform_of_blocks():
     np.testing.assert_allclose(model.transform(iter(blocks(X))), model.transform(X))
 
 
-@pytest.mark.parametrize("form", ["dense", "sparse", "blocks"])
-def test_transform_of_blocks_applies_penalties(tmp_path, form):
-    X, y, _ = make_problem(8)
-    model = fit(X, y)
-    penalties = np.random.default_rng(0).choice([0.0, 0.1, 0.5, np.inf], (60, 6))
-    penalties[:, 5] = 0
-    rows, topics = np.nonzero(np.isfinite(penalties))
-    sparse = sp.csr_array((penalties[rows, topics], (rows, topics)), shape=penalties.shape)
-    stored = write_blocks(tmp_path / "penalties", blocks(sparse, (0, 30, 60)))
-    given = {"dense": penalties, "sparse": sparse, "blocks": stored}[form]
-    expected = model.transform(X, penalties=penalties)
-    np.testing.assert_array_equal(model.transform(blocks(X), penalties=given), expected)
-    np.testing.assert_array_equal(model.transform(X, penalties=given), expected)
-    for n, found in ((50, "more"), (61, "60")):
-        with pytest.raises(ValueError, match=f"penalties has {n} rows; X has {found}"):
-            model.transform(blocks(X), penalties=np.zeros((n, 6)))
-
-
 def test_unfinished_weights_of_a_killed_run_are_removed(tmp_path):
     X, y, _ = make_problem(0)
     fit(blocks(X), y, folder=tmp_path)

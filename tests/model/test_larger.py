@@ -1,20 +1,15 @@
 """TopicModel on what is larger than memory: the same answers in memory, from blocks on disk and on a cluster."""
 
-import operator
-
 import numpy as np
 import polars as pl
 import pytest
-import scipy.sparse as sp
 from typer.testing import CliRunner
 
-from topicsteer import TSNMF, TopicModel
-from topicsteer.backends import weight_folder
+from topicsteer import TopicModel
 from topicsteer.cli.commands import app
 from topicsteer.corpora import load_docstrings, read_table
 from topicsteer.model.model_files import read
 from topicsteer.model.spool import memory_needed, spool, too_large
-from topicsteer.report.table_files import write_parts
 from topicsteer.system.memory import in_bytes
 from topicsteer.text import TextVectorizer
 
@@ -112,18 +107,6 @@ def test_it_is_saved_and_loaded_like_any_other(on_disk, tmp_path):
     np.testing.assert_array_equal(
         TopicModel.load(tmp_path / "model").state_.known_memberships, on_disk.state_.known_memberships
     )
-
-
-@pytest.mark.parametrize("name", ["mine.txt", "mine.parquet", "00000.parquet"])
-def test_tables_of_the_user_stay(tmp_path, name):
-    table = tmp_path / "shares"
-    write_parts(table, np.eye(2), ["tea", "coffee"])
-    for folder in (table, tmp_path / "other"):
-        folder.mkdir(exist_ok=True)
-        (folder / name).write_text("years")
-        with pytest.raises(ValueError, match="files that topicsteer did not write"):
-            write_parts(folder, np.eye(2), ["tea", "coffee"])
-        assert (folder / name).read_text() == "years"
 
 
 def test_an_interrupted_fit_starts_again_in_its_folder(table, whole, tmp_path):
@@ -226,19 +209,3 @@ class TestCluster:
         done = CliRunner().invoke(app, ["fit", str(table), *options])
         assert done.exit_code == 0, done.output
         assert_same(TopicModel.load(out), whole)
-
-    def test_workers_write_what_they_found(self, client, tmp_path, monkeypatch):
-        X = sp.random_array((300, 40), density=0.2, format="csr", rng=np.random.default_rng(0))
-        blocks = [client.submit(operator.getitem, X, slice(a, a + 100)) for a in (0, 100, 200)]
-        model = TSNMF(3, random_state=0).fit(blocks, ["a", "b"] + [None] * 298, folder=tmp_path / "work")
-
-        def read(*_):
-            raise AssertionError("the workers read it, not the client")
-
-        with monkeypatch.context() as patch:
-            patch.setattr(weight_folder.WeightFolder, "read", read)
-            write_parts(tmp_path / "W", model.document_topics_, model.topic_names_, client=client)
-        written = pl.read_parquet(tmp_path / "W" / "*.parquet")
-        assert len(list((tmp_path / "W").iterdir())) == 3
-        assert written["id"].to_list() == list(range(300))
-        np.testing.assert_array_equal(written[:, 1:].to_numpy(), np.asarray(model.document_topics_))

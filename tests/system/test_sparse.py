@@ -48,7 +48,6 @@ def test_every_entrance(tmp_path):
         lambda: TSNMF(3).fit(broken("csc", n, t)),
         lambda: fitted.transform(bad),
         lambda: fitted.partial_fit(bad),
-        lambda: fitted.transform(X, penalties=topics),
         lambda: TSNMF(6).fit(X, y, penalties=topics),
         lambda: TSNMF(6, solver="mu").fit(X, y, error_weight=bad),
         lambda: TSNMF(6).fit(X, y, term_constraints=terms),

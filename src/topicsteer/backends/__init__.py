@@ -4,7 +4,7 @@ The functions of this module convert the user's matrices and penalties to the pr
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -87,50 +87,31 @@ def block_penalties(penalties: object, rows: Rows, d: int) -> Callable[[int], Pe
     return lambda number: mask.rows(slice(starts[number], starts[number + 1]))
 
 
-def check_penalties(penalties: object, n: int | None, d: int) -> sp.csr_array:
-    """The finite penalties as a CSR of n rows, or of any number of rows if n is None."""
-    given = checked_csr(penalties, "penalties") if sp.issparse(penalties) else np.asarray(penalties, dtype=np.float64)
-    n = int(given.shape[0]) if n is None else n
+def check_penalties(penalties: object, n: int, d: int) -> sp.csr_array:
+    """The finite penalties as a CSR of n rows."""
+    if sp.issparse(penalties):
+        given = checked_csr(penalties, "penalties")
+    else:  # every entry is stored, zeros included
+        values = np.atleast_2d(np.asarray(penalties, dtype=np.float64))
+        rows, width = values.shape
+        limits = np.arange(0, values.size + 1, max(width, 1))
+        given = sp.csr_array((values.ravel(), np.tile(np.arange(width), rows), limits), shape=values.shape)
     if given.shape != (n, d):
         raise ValueError(
             f"penalties has shape {given.shape}; expected one row per document and one column per topic, {(n, d)}."
         )
-    values = given.ravel() if isinstance(given, np.ndarray) else given.data
-    if not (values >= 0).all():
+    if not (given.data >= 0).all():
         raise ValueError("penalties has negative or NaN entries; use infinity to forbid a topic.")
-    kept = np.isfinite(values)
-    if kept.all() and not isinstance(given, np.ndarray):
+    kept = np.isfinite(given.data)
+    if kept.all():
         return given
-    if isinstance(given, np.ndarray):
-        rows, topics = np.indices((n, d)).reshape(2, -1)
-    else:
-        rows, topics = np.repeat(np.arange(n), np.diff(given.indptr)), given.indices
-    shut = np.setdiff1d(rows[~kept], rows[kept]) if not kept.all() else rows[:0]
+    rows = np.repeat(np.arange(n), np.diff(given.indptr))
+    shut = np.setdiff1d(rows[~kept], rows[kept])
     if shut.size:
         raise ValueError(
             f"penalties forbids every topic in row {shut[0]}: permit at least one topic, or leave the row empty."
         )
-    return sp.csr_array((values[kept], (rows[kept], topics[kept])), shape=(n, d))
-
-
-def with_penalties(
-    blocks: Iterable[sp.csr_array], penalties: object, d: int
-) -> Iterator[tuple[sp.csr_array, sp.csr_array | None]]:
-    """Yield blocks of rows, each with the penalties of its rows."""
-    if penalties is None:
-        yield from ((block, None) for block in blocks)
-        return
-    if isinstance(penalties, BlockFolder):
-        penalties = penalties.take(np.arange(penalties.shape[0]))
-    matrix = check_penalties(penalties, None, d)
-    total, stop = matrix.shape[0], 0
-    for block in blocks:
-        start, stop = stop, stop + block.shape[0]
-        if stop > total:
-            break
-        yield block, matrix[start:stop]
-    if stop != total:
-        raise ValueError(f"penalties has {total} rows; X has {'more' if stop > total else stop}.")
+    return sp.csr_array((given.data[kept], (rows[kept], given.indices[kept])), shape=(n, d))
 
 
 def mapped(values: Array | StoredWeights, path: Path) -> Array:

@@ -278,11 +278,6 @@ def shared_folder(client: Any, path: Path) -> None:
         )
 
 
-def client_of(source: object) -> Any:
-    """Return the client of the cluster if ``source`` is a Dask collection; None for anything else."""
-    return _client() if hasattr(source, "dask") else None
-
-
 def _client() -> Any:
     try:
         from distributed import get_client

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from topicsteer.nmf import kernels as _kernels
-from topicsteer.nmf.blocks import slices
-from topicsteer.system.arrays import load_array
 from topicsteer.system.files import replacing, reserve
 from topicsteer.system.types import Array
 
@@ -165,21 +162,3 @@ class StoredWeights:
             mine = where == number
             out[mine] = self.folder.read(int(number), self.version)[rows[mine] - self.folder.starts[number]]
         return out
-
-
-def row_blocks(values: Array | StoredWeights, size: int) -> list[tuple[slice, Callable[[], Array]]]:
-    """Return the row range of each block, with a function that reads its rows on any machine.
-
-    An array is split into blocks of ``size`` rows; stored weights keep their blocks.
-    """
-    if isinstance(values, StoredWeights):
-        limits = itertools.pairwise(values.folder.starts.tolist())
-        return [(slice(a, b), partial(values.folder.read, i, values.version)) for i, (a, b) in enumerate(limits)]
-    ranges, file = slices(len(values), size), getattr(values, "filename", None)
-    if file is None or np.load(file, mmap_mode="r").shape != values.shape:  # a slice of a mapped array has a file too
-        return [(rows, partial(np.asarray, values[rows])) for rows in ranges]
-    return [(rows, partial(_read_rows, file, rows)) for rows in ranges]
-
-
-def _read_rows(file: str, rows: slice) -> Array:
-    return np.array(load_array(file, mmap_mode="r")[rows])

@@ -199,21 +199,11 @@ def solve(problem: Problem, scratch: Scratch | None = None, callback: Callback |
         opening=pace.opening,
         unit=problem.penalties is not None,
         term_constraints=problem.term_constraints,
-        callback=printing(callback) if problem.parameters.verbose else callback,
+        callback=callback,
     )
     history = None if problem.E is not None else joined.conclude(problem.totals)
     warn_of_result(problem, result, pace.tol)
     return replace(result, weights=backend.weights(), history=history)
-
-
-def printing(callback: Callback | None) -> Callback:
-    """Return a callback that prints one line per iteration and then calls the user's callback."""
-
-    def report(iteration: int, objective: float, seconds: float) -> object:
-        print(f"iteration {iteration:4d}   objective {objective:.6g}   {seconds:.1f} s")
-        return None if callback is None else callback(iteration, objective, seconds)
-
-    return report
 
 
 def check_start(init: tuple[ArrayLike, ArrayLike], X: Rows, d: int) -> tuple[Array, Array]:

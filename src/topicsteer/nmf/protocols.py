@@ -126,10 +126,8 @@ class Parameters:
     alpha_H: float = 0.0
     l1_ratio: float = 0.0
     warm_start: bool = False
-    forget_factor: float = 1.0
     threads: int | None = None
     random_state: int | np.random.RandomState | None = None
-    verbose: int = 0
 
 
 def regularisation_of(parameters: Parameters, n_terms: int, total_weight: float = 0.0) -> Regularisation:
@@ -436,10 +434,6 @@ class History:
         less = {name: getattr(self, name) - getattr(other, name) for name in SUMS}
         # Rounding may leave small negative sums.
         return replace(self, **{name: np.maximum(value, 0) for name, value in less.items()})
-
-    def fade(self, factor: float) -> History:
-        """The same documents, with their weights multiplied by a factor."""
-        return replace(self, **{name: getattr(self, name) * factor for name in SUMS})
 
     def times(self, factor: Array) -> History:
         """The sums after W is multiplied by one factor per topic."""

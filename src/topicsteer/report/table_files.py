@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from topicsteer.analysis.table_columns import Column
 from topicsteer.system import templates
-from topicsteer.system.files import Scratch, replacing, replacing_folder, write_text
+from topicsteer.system.files import Scratch, replacing
 from topicsteer.system.templates import FORMULA, NUMBER
 from topicsteer.system.types import Array
 from topicsteer.system.values import is_missing, plain
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from topicsteer.backends.weight_folder import StoredWeights
 
 
 # Suffixes of files with a table.
@@ -87,12 +84,6 @@ def _text(cell: object) -> str:
     return json.dumps(cell, ensure_ascii=False, default=str) if isinstance(cell, list | dict | tuple) else str(cell)
 
 
-# A function applied to the values of a block before they are written.
-Change: TypeAlias = Callable[[Array], Array] | None
-# Documents per file of a table in memory.
-PART = 1 << 16
-
-
 def guarded(table: pl.DataFrame) -> pl.DataFrame:
     """Return a polars table without cells that a spreadsheet would read as formulas.
 
@@ -142,89 +133,6 @@ def write_table(table: pl.DataFrame, path: Path, columns: Iterable[Column] = ())
     }
     with replacing(path) as part:
         writers[path.suffix](part)
-
-
-def write_parts(
-    folder: str | os.PathLike[str],
-    values: Array | StoredWeights,
-    names: Sequence[object],
-    ids: Sequence[Hashable] | None = None,
-    *,
-    change: Change = None,
-    rows_per_file: int = PART,
-    client: Any = None,
-) -> None:
-    """Write the values of many documents as a folder of Parquet files, one per block of documents.
-
-    Parameters
-    ----------
-    folder : path
-        A new or empty one, or one that this function wrote, which is replaced when the new files are complete.
-    values : array (n_documents, n_columns) or StoredWeights
-        Only one block of it is in memory at a time.
-    names : sequence of n_columns names
-    ids : sequence of n_documents ids, optional
-        Default: row numbers.
-    change : callable, optional
-        Applied to the values of a block before they are written.
-    rows_per_file : int
-        Documents per file, at most.
-    client : distributed.Client, optional
-        A Dask cluster: its workers write the files, and read blocks on disk themselves.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> import polars as pl
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     write_parts(place + "/shares", np.eye(2), ["tea", "coffee"], ["a", "b"])
-    ...     pl.read_parquet(place + "/shares/*.parquet").rows()
-    [('a', 1.0, 0.0), ('b', 0.0, 1.0)]
-    """
-    from topicsteer.backends.dask import gather
-    from topicsteer.backends.weight_folder import row_blocks
-
-    folder = Path(folder)
-    listing = folder.with_name(f".{folder.name}.json")  # readers of a folder of Parquet files refuse other files in it
-    if folder.exists() and not _wrote(folder, listing):
-        raise ValueError(
-            f"{folder} holds files that topicsteer did not write: choose a new folder, or delete this one."
-        )
-    with replacing_folder(folder) as part:
-        heads, known = [str(name) for name in names], range(len(values)) if ids is None else ids
-        kind: Callable[[Any], object] = int if all_integers(known) else str  # of all parts
-        tasks = [
-            (part / f"{number:05d}.parquet", heads, list(map(kind, known[rows])), read, change)
-            for number, (rows, read) in enumerate(row_blocks(values, rows_per_file))
-        ]
-        if client is None:
-            for task in tasks:
-                _write_part(*task)
-        else:
-            gather(client, [client.submit(_write_part, *task, pure=False) for task in tasks])
-        write_text(listing, json.dumps(_sizes(part)))
-
-
-def _wrote(folder: Path, listing: Path) -> bool:
-    """Return whether a folder has no other files than the listed ones, with their sizes."""
-    try:
-        return folder.is_dir() and _sizes(folder).items() <= (
-            json.loads(listing.read_text()).items() if listing.is_file() else {}.items()
-        )
-    except (OSError, ValueError, AttributeError):
-        return False
-
-
-def _sizes(folder: Path) -> dict[str, int]:
-    return {path.name: path.stat().st_size if path.is_file() else -1 for path in folder.iterdir()}
-
-
-def _write_part(path: Path, names: list[str], ids: list[Hashable], read: Callable[[], Array], change: Change) -> None:
-    import polars as pl
-
-    values = read() if change is None else change(read())
-    pl.DataFrame(columns(ids, names, values), strict=False).write_parquet(path)
 
 
 def write_growing(blocks: Iterable[pl.DataFrame], path: Path | None = None, formats: Iterable[Column] = ()) -> int:

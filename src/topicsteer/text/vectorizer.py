@@ -312,9 +312,7 @@ class TextVectorizer:
             tokens = self._read(raw_documents, run, progress)
             return self._whole_matrix(self._apply_rule(tokens, run), run)
 
-    def grow(
-        self, raw_documents: Iterable[str], *, forget_factor: float = 1.0, progress: TextProgress | None = None
-    ) -> csr_matrix:
+    def grow(self, raw_documents: Iterable[str], *, progress: TextProgress | None = None) -> csr_matrix:
         """Add new texts: old terms keep their columns, new terms come after them, and all weights are updated.
 
         A new term must be in enough of the new texts, by ``min_df`` and ``max_df``. If there are already
@@ -324,8 +322,6 @@ class TextVectorizer:
         ----------
         raw_documents : iterable of str
             The new texts.
-        forget_factor : float, default=1.0
-            Weight of an earlier text relative to a new one.
         progress : callable, optional
             As in `fit`.
 
@@ -348,9 +344,8 @@ class TextVectorizer:
             raise ValueError("this vectoriser does not know its number of texts: fit it again.")
         with self._start() as run:
             tokens = self._apply_rule(self._read(raw_documents, run, progress), run)
-            n_new, before = tokens.n_texts, self.n_texts_ * forget_factor
-            found_in = forget_factor * ((1 + self.n_texts_) * np.exp(1 - self.idf_) - 1)
-            n_all = before + n_new
+            found_in = (1 + self.n_texts_) * np.exp(1 - self.idf_) - 1
+            n_all = self.n_texts_ + tokens.n_texts
             min_df, max_df = (self._option(name, n_all) for name in ("min_df", "max_df"))
             least, most = (float(df) if isinstance(df, Integral) else df * n_all for df in (min_df, max_df))
             limit = self._option("max_features")
