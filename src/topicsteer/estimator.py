@@ -167,7 +167,8 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
             topic's tenth term, which may raise the objective a little. A negative entry bans a term: its entry of H
             stays 0.
         folder : path, default=None
-            Folder for the weights of blocks. Default: a temporary folder, deleted with the estimator.
+            Folder for the weights of blocks. Default: a temporary folder, deleted after the fit. The weights stay
+            readable.
         callback : callable, default=None
             Called as ``callback(iteration, objective, seconds)`` after each iteration; return True to stop.
 

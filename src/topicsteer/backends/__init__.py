@@ -13,12 +13,10 @@ import scipy.sparse as sp
 from topicsteer.backends.block_folder import BlockFolder, as_blocks, in_blocks, write_blocks
 from topicsteer.backends.dask import ClusterBlocks, shared_folder
 from topicsteer.backends.in_memory import MemoryRows
-from topicsteer.backends.weight_folder import StoredWeights
 from topicsteer.nmf.blocks import Penalties
 from topicsteer.nmf.protocols import Rows
 from topicsteer.system.arrays import checked_csr
 from topicsteer.system.files import Scratch
-from topicsteer.system.types import Array
 
 
 def is_distributed(X: object) -> bool:
@@ -112,8 +110,3 @@ def check_penalties(penalties: object, n: int, d: int) -> sp.csr_array:
             f"penalties forbids every topic in row {shut[0]}: permit at least one topic, or leave the row empty."
         )
     return sp.csr_array((given.data[kept], (rows[kept], given.indices[kept])), shape=(n, d))
-
-
-def mapped(values: Array | StoredWeights, path: Path) -> Array:
-    """Return stored weights as a memory-mapped array in the file ``path``; an array is returned unchanged."""
-    return values.mapped(path) if isinstance(values, StoredWeights) else values

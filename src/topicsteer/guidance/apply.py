@@ -11,7 +11,6 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,14 +22,7 @@ from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, Supervision
 from topicsteer.nmf.blocks import slices
 from topicsteer.nmf.protocols import DenseStore, Rows, SparseStore
 from topicsteer.system.failures import warn_user
-from topicsteer.system.machine_code import lazy_module
 from topicsteer.system.types import Array
-
-if TYPE_CHECKING:
-    from topicsteer.nmf import kernels
-else:
-    kernels = lazy_module("topicsteer.nmf.kernels")
-
 
 # Penalty of a topic that is e times less likely than the likeliest; the second number is for an open world, where free
 # topics compete with known ones and documents need not be pushed into one of them.
@@ -287,7 +279,6 @@ def _apply_to_block(
 
     Documents pass through in smaller blocks, so that no more than the memberships is dense for all of them.
     """
-    kernels.prepare(X.dtype)
     known = len(block.supervision.topics)  # after an edit, not the number that the guide was trained with
     covered = covered_topics(guide, groups)
     sampled = np.zeros(X.shape[0], dtype=np.bool_)

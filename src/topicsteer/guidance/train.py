@@ -47,7 +47,6 @@ from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.latent import ROWS, dense_features, latent_directions, unit_rows
 from topicsteer.guidance.ridge import EXACT_DOCUMENTS, Choice, Examples, Ridge, choose_ridge, no_report
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision, assign_folds
-from topicsteer.nmf import kernels
 from topicsteer.nmf.blocks import slices
 from topicsteer.nmf.protocols import Rows
 from topicsteer.system.memory import release_memory
@@ -246,7 +245,6 @@ def train_guide(
     >>> found.argmax(axis=1)
     array([0, 0, 0, 0, 1, 1, 1, 1])
     """
-    kernels.prepare(X.dtype)
     if sample is None:
         sample = Sample(X, supervision, embeddings, directions, seed, threads, latent)
     rows = sample.labelled

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.analysis.topics import Topics, name_free_topics, proportions
-from topicsteer.backends import as_rows, block_penalties, mapped
+from topicsteer.backends import as_rows, block_penalties
 from topicsteer.corpora import Documents
 from topicsteer.corpora.documents import Names
 from topicsteer.guidance.apply import apply_guide, leave_empty, topic_classes, warn_of_unsupported
@@ -485,7 +485,7 @@ def run(
         stage_progress("fit", progress, f"objective {objective:.5g}")(iteration, parameters.max_iter)
 
     result = solve(problem, scratch, report)
-    W = mapped(result.weights, folder / "document_topics.npy")
+    W = result.weights
     if guide is not None:
         memberships, thresholds = guided.memberships, guided.thresholds
         return Outcome(parameters, result, W, guide, memberships, thresholds, penalties, profiles, free_groups)

@@ -285,8 +285,8 @@ class Result:
         Number of iterations.
     lost : array of bool (n_topics,)
         The topics without any weight.
-    weights : array (n_documents, n_topics) or StoredWeights
-        W, in memory or on disk.
+    weights : array (n_documents, n_topics)
+        W, in memory or mapped from a file.
     history : History, optional
         Sufficient statistics of all documents; None under a full error weight.
     """
@@ -297,7 +297,7 @@ class Result:
     ended: str = "max_iter"
     n_iter: int = 0
     lost: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
-    weights: Any = None
+    weights: Array = field(default_factory=lambda: np.empty((0, 0)))
     history: History | None = None
 
     @property
@@ -383,8 +383,8 @@ class Backend(Protocol):
 class FitBackend(Backend, Protocol):
     """A backend that owns W."""
 
-    def weights(self) -> Any:
-        """The current W: an array, or an object that reads rows from disk on demand."""
+    def weights(self) -> Array:
+        """W at the end of a fit: an array, or a memory-mapped file."""
 
 
 # The fields of `History` that are sums over documents.

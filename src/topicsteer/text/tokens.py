@@ -109,6 +109,8 @@ Keep = Callable[[Iterable[Chunk]], Iterable[Chunk]]
 # Called with the number of texts read and their total (None if unknown).
 TextProgress = Callable[[int, int | None], None]
 
+# Some rows of the matrix: their sizes, columns and values.
+RowArrays = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
 # Characters per task of a thread.
 CHUNK_SIZE = 1 << 22
 
@@ -382,6 +384,10 @@ class Finder:
         for table in self._tables:
             grams.append(table.find(grams[-1], words, starts))
         return np.stack([columns[ids] for columns, ids in zip(self._columns, grams, strict=True)])
+
+    def weigh(self, chunk: Chunk, idf: scanner.Doubles, sublinear: bool) -> RowArrays:
+        """TF-IDF rows of unit length; a sublinear TF is 1 + log count."""
+        return scanner.weigh(self.columns(chunk), chunk[1], idf, sublinear)
 
 
 def count(chunks: Iterable[Chunk], size: int) -> tuple[scanner.Longs, scanner.Longs]:

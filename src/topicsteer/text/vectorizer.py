@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from topicsteer.system.machine_code import lazy_module
 from topicsteer.system.threads import OrderedMap, ordered_map
 from topicsteer.text.tokens import (
     CHUNK_SIZE,
     Chunk,
     Finder,
     Keep,
+    RowArrays,
     Spill,
     TextProgress,
     Tokens,
@@ -49,12 +49,6 @@ from topicsteer.text.words import (
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-    from topicsteer.text import scanner
-else:
-    scanner = lazy_module("topicsteer.text.scanner")
-
-# Some rows of the matrix: their sizes, columns and values.
-RowArrays = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
 
 # Texts, and characters in them, that are transformed without the kernels: it takes less time than to load them.
 FEW_TEXTS, FEW_CHARACTERS = 100, 1 << 18
@@ -346,8 +340,7 @@ class TextVectorizer:
             tokens = self._apply_rule(self._read(raw_documents, run, progress), run)
             found_in = (1 + self.n_texts_) * np.exp(1 - self.idf_) - 1
             n_all = self.n_texts_ + tokens.n_texts
-            min_df, max_df = (self._option(name, n_all) for name in ("min_df", "max_df"))
-            least, most = (float(df) if isinstance(df, Integral) else df * n_all for df in (min_df, max_df))
+            least, most = self._bounds(n_all)
             limit = self._option("max_features")
             if limit is not None and len(self.vocabulary_) >= limit:
                 least = max(least, found_in.min() - 1e-6)
@@ -501,8 +494,7 @@ class TextVectorizer:
         self.languages_, self.stop_words_ = self._find_stop_words(tokens)
         tokens = self._apply_rule(tokens, run)
         n_texts = tokens.n_texts
-        min_df, max_df = (self._option(name, n_texts) for name in ("min_df", "max_df"))
-        least, most = (float(df) if isinstance(df, Integral) else df * n_texts for df in (min_df, max_df))
+        least, most = self._bounds(n_texts)
         terms, found_in = choose(tokens, self.ngram_range, (least, most), self._option("max_features"))
         if tokens.empty:
             raise ValueError(
@@ -512,12 +504,19 @@ class TextVectorizer:
         if not terms:
             raise ValueError(
                 f"no term is in at least {least:g} and at most {most:g} of the {n_texts} texts:"
-                f" lower min_df (now {min_df}) or raise max_df (now {max_df})."
+                f" lower min_df (now {self._option('min_df', n_texts)}) or raise max_df (now"
+                f" {self._option('max_df', n_texts)})."
             )
         self.vocabulary_ = {term: column for column, term in enumerate(terms)}
         self.idf_ = 1.0 + np.log((1 + n_texts) / (1 + found_in))
         self.n_texts_ = float(n_texts)
         return tokens
+
+    def _bounds(self, n_texts: float) -> tuple[float, float]:
+        """Least and largest number of texts that a term may be in."""
+        limits = (self._option(name, n_texts) for name in ("min_df", "max_df"))
+        least, most = (float(df) if isinstance(df, Integral) else df * n_texts for df in limits)
+        return least, most
 
     def _option(self, name: str, n_texts: float = np.inf) -> Any:
         """Value of a parameter; "auto" takes the value of the preset."""
@@ -559,10 +558,9 @@ class TextVectorizer:
         return word_rule(self.stop_words_, self._option("min_length"), self.lemmatizer, self.preset)
 
     def _weigh(self, tokens: Tokens, run: OrderedMap) -> Iterator[RowArrays]:
-        """Compute TF-IDF rows of unit length; the sublinear TF is 1 + log count."""
+        """Compute TF-IDF rows of unit length."""
         finder = Finder(self.vocabulary_, tokens.words, self.ngram_range[1])
-        sublinear = self._option("sublinear_tf")
-        return run(lambda chunk: scanner.weigh(finder.columns(chunk), chunk[1], self.idf_, sublinear), tokens.chunks)
+        return run(partial(finder.weigh, idf=self.idf_, sublinear=self._option("sublinear_tf")), tokens.chunks)
 
     def _blocks(self, tokens: Tokens, size: int) -> Iterator[csr_matrix]:
         """Matrices of about ``size`` bytes each."""
