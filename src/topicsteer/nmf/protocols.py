@@ -466,6 +466,11 @@ class History:
         merged = self.cross @ join, join.T @ self.gram @ join, self.penalty @ join
         return History(*merged, self.totals, np.delete(self.scale, rest))
 
+    def take(self, order: Sequence[int]) -> History:
+        """The topics in another order."""
+        gram = self.gram[np.ix_(order, order)]
+        return History(self.cross[:, order], gram, self.penalty[order], self.totals, self.scale[order])
+
     def widen(self, at: int, n_topics: int, n_terms: int) -> History:
         """Insert zeros for new topics before column ``at``, and for new terms at the end."""
         arrays = self.cross, self.gram, self.penalty, self.scale
