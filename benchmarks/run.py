@@ -48,7 +48,7 @@ def paper_start(X, d, seed=0):
     import numpy as np
 
     from topicsteer.backends import as_rows
-    from topicsteer.nmf.start import random_acol
+    from topicsteer.nmf.factorisation import random_acol
 
     rng = np.random.RandomState(seed)
     return rng.uniform(size=(X.shape[0], d)).astype(X.dtype), random_acol(as_rows(X), d, rng)

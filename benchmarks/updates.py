@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from topicsteer import TSNMF, TopicModel
-from topicsteer.guidance.penalties import topic_penalties
+from topicsteer.guidance.apply import topic_penalties
 from topicsteer.labels.forms import supervise
 from topicsteer.metrics import average_precision
 from topicsteer.model import pipeline, update

@@ -32,7 +32,7 @@ def row(label, mutants, codes):
 
 
 def main(size=None):
-    subprocess.run([*MUTMUT, "topicsteer.metrics.x_diversity*"], check=True)  # writes all mutants, and runs these
+    subprocess.run([*MUTMUT, "topicsteer.metrics.x_calibration*"], check=True)  # writes all mutants, and runs these
     found = results()
     sample = {
         module: random.Random(0).sample(sorted(codes), min(size or len(codes), len(codes)))

@@ -94,7 +94,7 @@ def test_patterns_that_stay_out(pattern):
 
 
 def test_nobody_above_the_backends_asks_where_rows_live():
-    kinds = re.compile(r"isinstance\(.*(csr|BlockFolder|StoredWeights)")
+    kinds = re.compile(r"isinstance\(.*(csr|BlockFolder)")
     outside = [path for path in FILES if path.parent.name != "backends"]
     found = [f"{path.name}: {line}" for path in outside for line in path.read_text().splitlines() if kinds.search(line)]
     assert not found

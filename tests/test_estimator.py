@@ -26,6 +26,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from topicsteer import TSNMF, corpora
 from topicsteer.labels.forms import supervise
 from topicsteer.metrics import average_precision
+from topicsteer.nmf.blocks import Penalties
+from topicsteer.nmf.rules import Regularisation
+from topicsteer.nmf.weights import many_weights
 from topicsteer.text import TextVectorizer
 
 
@@ -366,16 +369,13 @@ def test_unfitted():
         TSNMF().get_feature_names_out()
 
 
-def test_callback_and_verbose(problem, capsys):
+def test_callback(problem):
     X, y, _ = problem
     seen = []
-    model = TSNMF(6, random_state=0, verbose=1, tol=0).fit(X, y, callback=lambda i, *_: seen.append(i) or i == 3)
+    model = TSNMF(6, random_state=0, tol=0).fit(X, y, callback=lambda i, *_: seen.append(i) or i == 3)
     assert seen == [1, 2, 3]
     assert model.ended_ == "callback"
     assert model.n_iter_ == 3
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 3
-    assert lines[0].startswith("iteration    1   objective ")
 
 
 def test_interrupt_keeps_the_last_complete_iteration(problem):
@@ -459,16 +459,12 @@ def test_penalties_restrict_topics(problem):
     np.testing.assert_array_equal(again.document_topics_, W)
     # A non-empty row forbids the topics it does not store; an empty row restricts nothing.
     silent = TSNMF(**options).fit(X, y, penalties=sp.csr_array((60, 6)))
-    np.testing.assert_allclose(silent.transform(X), silent.transform(X, penalties=np.zeros((60, 6))), atol=1e-9)
     assert (silent.document_topics_[np.isinf(dense)] > 0).any()
-    new = model.transform(X, penalties=dense)
-    assert (new[np.isinf(dense)] == 0).all()
-    np.testing.assert_array_equal(model.transform(X[3:4], penalties=dense[3:4]), new[3:4])
     unlabelled = (L == 1).all(axis=1)
     closer = TSNMF(**options | {"max_iter": 500}).fit(X, y, penalties=dense)
-    np.testing.assert_allclose(
-        closer.transform(X, penalties=dense)[unlabelled], closer.document_topics_[unlabelled], atol=0.02
-    )
+    solved = many_weights(sp.csr_array(X), closer.components_, Penalties.of(sparse, np.float64), Regularisation(), None)
+    assert (solved[np.isinf(dense)] == 0).all()
+    np.testing.assert_allclose(solved[unlabelled], closer.document_topics_[unlabelled], atol=0.02)
 
 
 def test_a_high_penalty_keeps_a_topic_out(problem):

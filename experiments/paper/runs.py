@@ -11,10 +11,10 @@ import numpy as np
 
 from experiments.shared import methods
 from experiments.shared.corpora import EXAMPLES, SOURCES, Corpus, load
+from experiments.shared.measures import coherence, compare_topics, diversity
 from experiments.shared.scoring import precision_on
 from topicsteer import TopicModel
 from topicsteer.corpora import Documents
-from topicsteer.metrics import coherence, compare_topics, diversity
 
 # Supervision rates: shares of the documents that are labelled.
 RATES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.8, 0.9)

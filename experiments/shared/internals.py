@@ -35,13 +35,9 @@ from topicsteer.guidance import (
     guide,
     keywords,
     latent,
-    levels,
     ridge,
-    rounds,
-    sample,
     train,
     tree,
-    word_round,
 )
 from topicsteer.labels import coder as coder_forms
 from topicsteer.labels.codebook import Codebook
@@ -50,7 +46,7 @@ from topicsteer.labels.forest import Forest
 from topicsteer.labels.forms import supervise
 from topicsteer.labels.supervision import PERMITTED, Origin, Supervision
 from topicsteer.model import cross_fit, pipeline
-from topicsteer.nmf import start
+from topicsteer.nmf import factorisation
 
 __all__ = [
     "PERMITTED",
@@ -76,9 +72,9 @@ __all__ = [
 ]
 
 # Number of documents that Random Acol averages for one topic.
-ACOL_DOCUMENTS = start.ACOL_DOCUMENTS
+ACOL_DOCUMENTS = factorisation.ACOL_DOCUMENTS
 # Modules of our method. A change to one of them makes our finished trials stale.
-GUIDANCE = (guide, train, sample, ridge, latent, calibration, word_round)
+GUIDANCE = (guide, train, ridge, latent, calibration)
 # Folder and file with the code of our method in the study of unnamed topics.
 FITTING = (Path(guide.__file__).parent, Path(pipeline.__file__), Path(pipeline.__file__))
 
@@ -95,9 +91,9 @@ def no_shift(odds: Any, labelled: Any) -> Any:
 # The guide without one of its parts: replacements for names in topicsteer.
 ABLATIONS: dict[str, dict[str, Any]] = {
     "no latent semantics": {"guidance.latent.DIMENSIONS": 0},
-    "no second round": {"guidance.word_round.Background.learn_word_round": no_words},
+    "no second round": {"guidance.calibration.Background.learn_word_round": no_words},
     "nothing calibrated": {"guidance.train.MIN_LABELS": float("inf")},
-    "no prior shift": {"guidance.train.prior_shift": no_shift, "guidance.word_round.prior_shift": no_shift},
+    "no prior shift": {"guidance.train.prior_shift": no_shift, "guidance.calibration.prior_shift": no_shift},
 }
 
 
@@ -128,7 +124,7 @@ def texts_of(names: keywords.TopicTexts, topics: list[int]) -> keywords.TopicTex
 
 def tree_sources() -> list[str]:
     """Source of the guides of a tree."""
-    return [*guide_sources(), *(inspect.getsource(module) for module in (tree, levels, rounds))]
+    return [*guide_sources(), *(inspect.getsource(module) for module in (tree,))]
 
 
 def guide_sources() -> list[str]:
@@ -204,7 +200,7 @@ def embedded_names(topics: Any, transform: Any, encode: Any, **words: Any) -> ke
 
 def random_acol(X: Any, n_topics: int, rng: np.random.RandomState) -> np.ndarray:
     """First H of the paper: for each topic the mean of random documents."""
-    return start.random_acol(as_rows(X), n_topics, rng)
+    return factorisation.random_acol(as_rows(X), n_topics, rng)
 
 
 def workbench_actions() -> Any:

@@ -7,26 +7,35 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from topicsteer.backends import block_penalties, stored_rows, with_penalties
+from topicsteer.backends import block_penalties, stored_rows
 from topicsteer.backends.block_folder import as_blocks
 from topicsteer.backends.in_memory import MemoryRows
 from topicsteer.labels.forms import extend, supervise
 from topicsteer.labels.supervision import Supervision
-from topicsteer.nmf import checks
+from topicsteer.nmf.blocks import canonical, check_scale
+from topicsteer.nmf.factorisation import begin, go_on, solve, start
 from topicsteer.nmf.loop import Callback
-from topicsteer.nmf.protocols import FirstWeights, Parameters, Problem, Rows, TermConstraints, regularisation_of
-from topicsteer.nmf.rules import check_settings
-from topicsteer.nmf.solve import solve
-from topicsteer.nmf.start import begin, go_on, start
-from topicsteer.nmf.statistics import History
+from topicsteer.nmf.protocols import (
+    FirstWeights,
+    History,
+    Parameters,
+    Problem,
+    Rows,
+    TermConstraints,
+    regularisation_of,
+)
+from topicsteer.nmf.rules import RULES, check_settings
 from topicsteer.nmf.weights import many_weights
+from topicsteer.system.arrays import checked_csr
 from topicsteer.system.failures import warn_user
 from topicsteer.system.files import Scratch
+from topicsteer.system.memory import refuse_beyond_memory
 from topicsteer.system.types import Array
 
 
@@ -72,15 +81,10 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
         Mix of the penalties: 0 is on squares only (L2), 1 on absolute values only (L1).
     warm_start : bool, default=False
         Whether to start from the last fit. Known topics are matched by name, free topics by position.
-    forget_factor : float, default=1.0
-        Factor on the weight of earlier documents at each :meth:`partial_fit`. 1 forgets nothing; 0 keeps only the
-        topics.
     threads : int, default=None
         Number of threads; None = all cores. The result does not depend on it.
     random_state : int, RandomState or None, default=None
         Seed for Random Acol, uniform starts and the SVD.
-    verbose : int, default=0
-        1 prints one line per iteration.
 
     Attributes
     ----------
@@ -103,7 +107,7 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
         Why the fit ended: "tol", "max_iter", "callback" or "interrupted".
     history_ : History
         Sufficient statistics of all documents so far, which :meth:`partial_fit` continues from; see
-        `topicsteer.nmf.statistics`.
+        `topicsteer.nmf.protocols`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -163,7 +167,8 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
             topic's tenth term, which may raise the objective a little. A negative entry bans a term: its entry of H
             stays 0.
         folder : path, default=None
-            Folder for the weights of blocks. Default: a temporary folder, deleted with the estimator.
+            Folder for the weights of blocks. Default: a temporary folder, deleted after the fit. The weights stay
+            readable.
         callback : callable, default=None
             Called as ``callback(iteration, objective, seconds)`` after each iteration; return True to stop.
 
@@ -178,7 +183,7 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
         problem = self._problem(
             rows, supervision, [f"free {k + 1}" for k in range(free)], sample_weight, penalties, term_constraints
         )
-        problem = replace(problem, E=checks.check_error_weight(error_weight, rows, self.solver))
+        problem = replace(problem, E=check_error_weight(error_weight, rows, self.solver))
         first, H = start(problem)
         if self.warm_start and isinstance(self.init, str) and hasattr(self, "components_"):
             first, H = self._last_topics(first, H, problem)
@@ -200,8 +205,8 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
         """Update the topics with new documents; the first call, without an earlier fit, is a fit.
 
         Only sufficient statistics of earlier documents are kept (``history_``), with their last weights. Each call
-        multiplies them by ``forget_factor``, then solves the weights of the new documents and improves the topics for
-        all documents. A document that is passed twice counts twice.
+        solves the weights of the new documents and improves the topics for all documents. A document that is passed
+        twice counts twice.
 
         Parameters
         ----------
@@ -242,26 +247,24 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
         if self.history_ is None:
             raise ValueError("partial_fit cannot follow a fit with error_weight: fit again.")
         check_settings(self.get_params())
-        rows = MemoryRows(checks.check_matrix(self, X, reset=False))
+        rows = MemoryRows(check_matrix(self, X, reset=False))
         old, names = self.n_known_, self.topic_names_.tolist()
         supervision = extend(names[:old], y, rows.shape[0], topics=self.topics, complete=self.complete)
         more = len(supervision.topics) - old
-        history = self.history_.widen(old, more, 0).fade(self.forget_factor)
+        history = self.history_.widen(old, more, 0)
         problem = self._problem(rows, supervision, names[old:], sample_weight, penalties, term_constraints)
         problem = replace(problem, history=history, old=old)
         self._solve(go_on(problem, self.components_), None, callback)
         return self
 
-    def transform(self, X: object, *, penalties: object = None) -> Array:
+    def transform(self, X: object) -> Array:
         """Topic weights of documents for the fitted topics. The weights of a document depend on its own row only.
 
         Labels are not used; ``document_topics_`` holds the weights of the training documents under their labels.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_documents, n_terms)
-        penalties : sparse matrix or array of shape (n_documents, n_topics), default=None
-            As in :meth:`fit`.
+        X : {array-like, sparse matrix} of shape (n_documents, n_terms), or blocks of its rows
 
         Returns
         -------
@@ -270,13 +273,9 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         blocks = as_blocks(X)
         if blocks is not None:
-            pairs = with_penalties(blocks, penalties, len(self.components_))
-            return np.concatenate([self.transform(block, penalties=own) for block, own in pairs if block.shape[0]])
-        rows = MemoryRows(checks.check_matrix(self, X, reset=False))
-        masks = block_penalties(penalties, rows, len(self.components_))
-        own = None if masks is None else masks(0)
-        strength = regularisation_of(self, rows.shape[1])
-        return many_weights(rows.matrix, self.components_, own, strength, self.threads)
+            return np.concatenate([self.transform(block) for block in blocks if block.shape[0]])
+        matrix = check_matrix(self, X, reset=False)
+        return many_weights(matrix, self.components_, None, regularisation_of(self, matrix.shape[1]), self.threads)
 
     def inverse_transform(self, X: ArrayLike) -> Array:
         """Reconstruct documents from topic weights: W H.
@@ -324,8 +323,6 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
         """
         other = copy.copy(self)
         for name, value in attributes.items():
-            if not name.endswith("_"):
-                raise ValueError(f"{name} is not a fitted attribute: its name does not end in _.")
             setattr(other, name, value)
         return other
 
@@ -335,7 +332,7 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
         """Return the rows of X and a folder for their weights; None for a matrix in memory."""
         stored = stored_rows(X, folder)
         if stored is None:
-            return MemoryRows(checks.check_matrix(self, X, reset=True)), None
+            return MemoryRows(check_matrix(self, X, reset=True)), None
         if isinstance(self.init, tuple) or full_weight:
             option = "init=(W, H)" if isinstance(self.init, tuple) else "error_weight, the full E,"
             raise ValueError(f"{option} needs X in memory, not in blocks.")
@@ -360,7 +357,7 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
             supervision,
             free,
             parameters=self,
-            sample_weight=checks.check_sample_weight(sample_weight, n),
+            sample_weight=check_sample_weight(sample_weight, n),
             penalties=block_penalties(penalties, rows, d),
             term_constraints=TermConstraints.read(term_constraints, d, t),
         )
@@ -413,9 +410,76 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
             return known
         if self.n_components < known:
             message = f"n_components={self.n_components} is less than the {known} known topics"
-            if self.n_components > 1 or self.topics is not None or not checks.is_class_vector(y):
+            if self.n_components > 1 or self.topics is not None or not is_class_vector(y):
                 raise ValueError(f"{message}. Use n_components >= {known}, or None for the known topics only.")
             # scikit-learn's checks set n_components = 1 for any number of classes, and expect a fit.
             warn_user(f"{message}: all {known} are kept, and there are no free topics.")
             return known
         return int(self.n_components)
+
+
+def check_matrix(estimator: object, X: Any, *, reset: bool) -> sp.csr_array:
+    """Return X as a finite, non-negative CSR with sorted 32-bit columns; the estimator records its features."""
+    if isinstance(X, list | tuple) and X and isinstance(X[0], str):
+        raise ValueError(
+            f"X holds texts, but {type(estimator).__name__} takes a matrix of documents and terms. Use TopicModel, "
+            "or vectorise the texts first: make_pipeline(TfidfVectorizer(), TSNMF())."
+        )
+    if not sp.issparse(X) and len(getattr(X, "shape", ())) == 2:
+        refuse_beyond_memory(X.shape[0] * X.shape[1] * 8, f"X is dense and, with {X.shape[0]} × {X.shape[1]} entries,")
+    X = checked_csr(X) if sp.issparse(X) else X
+    X = validate_data(
+        estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
+    )
+    X = sp.csr_array(X)
+    if X.nnz and not (X.data.min() >= 0 and X.data.max() < np.inf):  # NaN fails both
+        raise ValueError(_bad_entry(X, type(estimator).__name__))
+    check_scale(float(X.data.max(initial=0)))
+    X = canonical(X)
+    X.indices = X.indices.astype(np.int32, copy=False)
+    return X
+
+
+def _bad_entry(X: sp.csr_array, name: str) -> str:
+    """A message that locates the first bad entry; it begins with scikit-learn's wording, as its checks require."""
+    bad, problem = ~np.isfinite(X.data), "Input X contains NaN or infinity."
+    if not bad.any():
+        bad, problem = X.data < 0, f"Negative values in data passed to {name}."
+    first = int(np.argmax(bad))
+    row = int(np.searchsorted(X.indptr, first, side="right")) - 1
+    return (
+        f"{problem} The first of {bad.sum()} is {X.data[first]:g} in row {row}, column {X.indices[first]}. "
+        "Counts or weights must be finite and not negative: remove or repair these entries."
+    )
+
+
+def check_sample_weight(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
+    """One weight per document, in a new array."""
+    weight = np.ones(n) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weight.shape}; expected one number per document, {(n,)}.")
+    if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):
+        raise ValueError("sample_weight must be finite and not negative, with at least one value above zero.")
+    return weight
+
+
+def check_error_weight(error_weight: object, X: Rows, solver: str) -> sp.csr_array | Array | None:
+    """The full E in the precision of X, or None."""
+    if error_weight is None:
+        return None
+    if not RULES[solver].multiplicative:
+        raise ValueError(
+            'error_weight, the full E, needs solver="mu". For one weight per document: sample_weight or label_weight.'
+        )
+    E = checked_csr(error_weight, "error_weight") if sp.issparse(error_weight) else np.asarray(error_weight)
+    if E.shape != X.shape:
+        raise ValueError(f"error_weight has shape {E.shape}; expected the shape of X, {X.shape}.")
+    entries = np.asarray(E.data if sp.issparse(E) else E)
+    if not (np.isfinite(entries).all() and (entries >= 0).all()):
+        raise ValueError("error_weight has negative, NaN or infinite entries.")
+    return E.astype(X.dtype, copy=False)
+
+
+def is_class_vector(y: object) -> bool:
+    """Whether the labels are an array of numbers, the class vector of scikit-learn."""
+    return isinstance(y, np.ndarray) and y.ndim == 1 and np.issubdtype(y.dtype, np.number)

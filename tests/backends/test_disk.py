@@ -2,6 +2,7 @@ import errno
 import itertools
 import os
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from problems import make_problem
 
 from topicsteer import TSNMF
 from topicsteer.backends.block_folder import BlockError, write_blocks
-from topicsteer.backends.weight_folder import StoredWeights, WeightFolder
+from topicsteer.backends.weight_folder import WeightFolder
 
 BOUNDS = [0, 13, 13, 40, 60]
 
@@ -109,30 +110,23 @@ def test_an_interrupted_fit_starts_again_in_its_folder(tmp_path):
 def test_old_versions_are_removed(tmp_path):
     X, y, _ = make_problem(5)
     fit(blocks(X), y, folder=tmp_path)
-    versions = {path.name.split("-")[1] for path in (tmp_path / "weights").glob("W-*")}
-    assert len(versions) <= 2
+    assert not list((tmp_path / "weights").glob("W-*"))
 
 
-def test_a_temporary_folder_is_deleted_with_the_estimator():
+def test_a_temporary_folder_is_deleted_and_the_weights_stay(tmp_path):
     X, y, _ = make_problem(5)
-    model = fit(blocks(X), y)
-    folder = model.document_topics_.folder.path
-    assert folder.exists()
-    del model
-    assert not folder.exists()
+    model, kept = fit(blocks(X), y), fit(blocks(X), y, folder=tmp_path)
+    assert not Path(model.document_topics_.filename).exists()
+    assert Path(kept.document_topics_.filename).parent == tmp_path
+    np.testing.assert_array_equal(model.document_topics_, kept.document_topics_)
 
 
-def test_stored_weights_are_read_like_an_array(tmp_path):
+def test_weights_of_all_blocks_are_mapped_from_one_file(tmp_path):
     W = np.random.default_rng(0).random((10, 4)).round() * 3
     folder = WeightFolder.make(tmp_path / "W", np.array([0, 4, 4, 10]), 4, np.float64)
     for number, (a, b) in enumerate([(0, 4), (4, 4), (4, 10)]):
         folder.write(number, 1, W[a:b])
-    stored = StoredWeights(folder, 1)
-    assert stored.shape == W.shape
-    assert len(stored) == 10
-    np.testing.assert_array_equal(np.asarray(stored), W)
-    for key in (3, -1, slice(2, 7), [9, 0, 4], W[:, 0] > 0, (slice(None), 2), (5, 1), np.array([], dtype=int)):
-        np.testing.assert_array_equal(stored[key], W[key])
+    np.testing.assert_array_equal(folder.mapped(1, tmp_path / "W.npy"), W)
 
 
 def test_damaged_weights_are_named(tmp_path):
@@ -197,24 +191,6 @@ def test_transform_of_blocks():
     X, y, _ = make_problem(8)
     model = fit(blocks(X), y)
     np.testing.assert_allclose(model.transform(iter(blocks(X))), model.transform(X))
-
-
-@pytest.mark.parametrize("form", ["dense", "sparse", "blocks"])
-def test_transform_of_blocks_applies_penalties(tmp_path, form):
-    X, y, _ = make_problem(8)
-    model = fit(X, y)
-    penalties = np.random.default_rng(0).choice([0.0, 0.1, 0.5, np.inf], (60, 6))
-    penalties[:, 5] = 0
-    rows, topics = np.nonzero(np.isfinite(penalties))
-    sparse = sp.csr_array((penalties[rows, topics], (rows, topics)), shape=penalties.shape)
-    stored = write_blocks(tmp_path / "penalties", blocks(sparse, (0, 30, 60)))
-    given = {"dense": penalties, "sparse": sparse, "blocks": stored}[form]
-    expected = model.transform(X, penalties=penalties)
-    np.testing.assert_array_equal(model.transform(blocks(X), penalties=given), expected)
-    np.testing.assert_array_equal(model.transform(X, penalties=given), expected)
-    for n, found in ((50, "more"), (61, "60")):
-        with pytest.raises(ValueError, match=f"penalties has {n} rows; X has {found}"):
-            model.transform(blocks(X), penalties=np.zeros((n, 6)))
 
 
 def test_unfinished_weights_of_a_killed_run_are_removed(tmp_path):

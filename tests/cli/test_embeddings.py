@@ -105,7 +105,7 @@ def test_files_that_are_no_vectors(command, table, content, message):
 
 def test_a_missing_segmenter_is_found_before_the_work(command, table, monkeypatch):
     monkeypatch.setitem(sys.modules, "jieba", None)
-    from topicsteer.text.languages import segmenter_of
+    from topicsteer.text.words import segmenter_of
 
     segmenter_of.cache_clear()
     done = command("label", "train.csv", "--no-browser", "--segmenter", "jieba")

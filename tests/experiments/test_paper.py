@@ -27,7 +27,7 @@ from experiments.shared.store import Store
 from topicsteer import TSNMF
 from topicsteer.backends import as_rows
 from topicsteer.corpora import ReadError
-from topicsteer.nmf.start import random_acol
+from topicsteer.nmf.factorisation import random_acol
 
 ROOT = Path(__file__).parents[2]
 

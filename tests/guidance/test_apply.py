@@ -10,9 +10,8 @@ from sklearn.preprocessing import normalize
 
 from topicsteer.backends import as_rows
 from topicsteer.backends.block_folder import write_blocks
-from topicsteer.guidance.apply import ROWS, apply_guide, apply_labels, best_thresholds
+from topicsteer.guidance.apply import ROWS, apply_guide, apply_labels, best_thresholds, topic_penalties
 from topicsteer.guidance.guide import Guide
-from topicsteer.guidance.penalties import topic_penalties
 from topicsteer.guidance.train import train_guide
 from topicsteer.labels.forms import supervise
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from topicsteer.guidance.components import find_components, learn_components, rotated, varimax
+from topicsteer.guidance.discover import find_components, learn_components, rotated, varimax
 
 
 def sources(n=400, k=5, seed=0):

@@ -11,10 +11,9 @@ from topicsteer.backends import as_rows
 from topicsteer.corpora import load_docstrings
 from topicsteer.guidance import train
 from topicsteer.guidance.apply import THRESHOLD_RANGE, apply_labels, best_thresholds
-from topicsteer.guidance.calibration import FIXED_CALIBRATION
+from topicsteer.guidance.calibration import FIXED_CALIBRATION, FIXED_MIX
 from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.ridge import EXACT_DOCUMENTS
-from topicsteer.guidance.word_round import FIXED_MIX
 from topicsteer.labels.forms import supervise
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, assign_folds
 from topicsteer.text import TextVectorizer

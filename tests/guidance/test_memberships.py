@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from topicsteer.guidance.memberships import FREE_THRESHOLD, Memberships
+from topicsteer.guidance.apply import FREE_THRESHOLD, Memberships
 from topicsteer.labels.forest import FLAT, Forest
 
 # Topic 1 is below topic 0, and topic 2 below topic 1; topic 3 stands alone.

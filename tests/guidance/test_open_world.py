@@ -12,6 +12,7 @@ from topicsteer.backends import as_rows
 from topicsteer.backends.block_folder import write_blocks
 from topicsteer.guidance import open_world
 from topicsteer.guidance.apply import (
+    Memberships,
     apply_labels,
     best_thresholds,
     choose_thresholds,
@@ -23,7 +24,6 @@ from topicsteer.guidance.calibration import FIXED_CALIBRATION, LEAD, topics_per_
 from topicsteer.guidance.discover import GroupTree
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import TopicTexts
-from topicsteer.guidance.memberships import Memberships
 from topicsteer.guidance.open_world import free_topics, one_sided, open_guide, several_topics, with_group_labels
 from topicsteer.guidance.train import train_guide
 from topicsteer.labels.forms import supervise

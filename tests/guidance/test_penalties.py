@@ -1,6 +1,6 @@
 import numpy as np
 
-from topicsteer.guidance.penalties import ROWS, topic_penalties
+from topicsteer.guidance.apply import ROWS, topic_penalties
 
 
 def slow(P, covered, d, strength=0.1, least=0.01):

@@ -1,6 +1,6 @@
 import numpy as np
 
-from topicsteer.guidance.support import NAME_EVIDENCE, NAME_LABELS, with_name_labels
+from topicsteer.guidance.apply import NAME_EVIDENCE, NAME_LABELS, with_name_labels
 from topicsteer.labels.forms import supervise
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN
 

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 from tests import reference
 from topicsteer.backends import as_rows
+from topicsteer.guidance.guide import combine_cuts
 from topicsteer.guidance.keywords import TopicTexts
-from topicsteer.guidance.levels import combine_cuts
 from topicsteer.guidance.ridge import Choice, Ridge
 from topicsteer.guidance.train import assumed_states, train_guide
 from topicsteer.guidance.tree import ends, expected_labels, texts_of, train_cuts

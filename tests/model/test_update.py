@@ -13,7 +13,7 @@ from topicsteer.corpora import Documents, ReadError
 from topicsteer.model import pipeline, update
 from topicsteer.model.pipeline import Reservoir, surplus
 from topicsteer.model.state import digests, fingerprint
-from topicsteer.nmf.statistics import History
+from topicsteer.nmf.protocols import History
 from topicsteer.system.arrays import StorageError
 
 CSR_ARRAYS = {

@@ -4,8 +4,8 @@ import scipy.sparse as sp
 
 from topicsteer.backends import as_rows
 from topicsteer.labels.forms import supervise
+from topicsteer.nmf.factorisation import ACOL_DOCUMENTS, label_profiles, random_acol, start
 from topicsteer.nmf.protocols import Parameters, Problem
-from topicsteer.nmf.start import ACOL_DOCUMENTS, label_profiles, random_acol, start
 
 
 def posed(X, supervision, d, **parameters):

@@ -4,7 +4,7 @@ import scipy.sparse as sp
 
 from topicsteer import TSNMF
 from topicsteer.labels.forms import extend
-from topicsteer.nmf.statistics import History
+from topicsteer.nmf.protocols import History
 
 
 def corpus(n=240, seed=0, topics=4, terms=40):
@@ -32,17 +32,16 @@ def squared(X, W, H, weight=1.0):
 
 
 @pytest.mark.parametrize("solver", ["hals", "mu"])
-@pytest.mark.parametrize("forget", [1.0, 0.5, 0.0])
-def test_the_objective_includes_old_documents_with_their_last_weights(solver, forget):
+def test_the_objective_includes_old_documents_with_their_last_weights(solver):
     X, y = corpus()
-    model = TSNMF(5, solver=solver, random_state=0, label_weight=None, forget_factor=forget).fit(X[:150], y[:150])
+    model = TSNMF(5, solver=solver, random_state=0, label_weight=None).fit(X[:150], y[:150])
     old = model.document_topics_ / model.history_.scale
     model.partial_fit(X[150:], y[150:])
     now = squared(X[150:], model.document_topics_, model.components_)
     before = squared(X[:150], old * model.history_.scale, model.components_)
-    assert model.objective_history_[-1] == pytest.approx(now + forget * before)
+    assert model.objective_history_[-1] == pytest.approx(now + before)
     assert np.all(np.diff(model.objective_history_) <= 1e-9 * model.objective_history_[0])
-    assert model.history_.totals[1] == pytest.approx(90 + forget * 150)
+    assert model.history_.totals[1] == pytest.approx(90 + 150)
 
 
 def test_the_objective_includes_penalties_of_old_and_new_documents():
@@ -57,29 +56,6 @@ def test_the_objective_includes_penalties_of_old_and_new_documents():
     expected = squared(X, W, model.components_) + 2 * (penalties * W).sum()
     assert model.objective_history_[-1] == pytest.approx(expected)
     assert np.all(np.diff(model.objective_history_) <= 1e-9)
-
-
-def test_forgetting_all_is_the_limit_of_forgetting_nearly_all():
-    X, y = corpus()
-    H = np.full((240, 5), 0.1)
-    models = []
-    for forget in (0.0, 1e-12):
-        model = TSNMF(5, random_state=0, forget_factor=forget, max_iter=20, tol=0)
-        model.fit(X[:150], y[:150], penalties=H[:150])
-        assert (model.history_.scale == 1).all()
-        models.append(model.partial_fit(X[150:], y[150:], penalties=H[150:]))
-    for name in ("components_", "document_topics_"):
-        np.testing.assert_allclose(getattr(models[0], name), getattr(models[1], name), rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(models[0].history_.scale, models[1].history_.scale, rtol=1e-6)
-
-
-def test_documents_without_weight_after_everything_is_forgotten():
-    X, _ = corpus(20)
-    model = TSNMF(label_weight=0, forget_factor=0, random_state=0).fit(X, [*["a", "b"] * 5, *[None] * 10])
-    with pytest.warns(UserWarning, match="The topics a, b are empty"):
-        model.partial_fit(X[:2], ["a", "b"], sample_weight=[1, 2])
-    assert np.isfinite(model.components_).all()
-    assert np.isfinite(model.document_topics_).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -131,8 +107,6 @@ def test_partial_fit_raises_after_a_fit_that_it_cannot_continue():
     model = TSNMF(solver="mu", max_iter=2, tol=0).fit(X, y, error_weight=np.ones_like(X))
     with pytest.raises(ValueError, match="error_weight"):
         model.partial_fit(X, y)
-    with pytest.raises(ValueError, match="forget_factor"):
-        TSNMF(forget_factor=2).fit(X, y)
 
 
 def test_histories_can_be_added_subtracted_and_widened():

@@ -6,7 +6,9 @@ import scipy.sparse as sp
 from scipy.optimize import nnls
 
 from topicsteer import TSNMF
-from topicsteer.nmf.weights import few_weights
+from topicsteer.nmf.blocks import Penalties
+from topicsteer.nmf.rules import Regularisation
+from topicsteer.nmf.weights import few_weights, many_weights
 
 
 def problem(seed=0, n=12, t=40, d=6):
@@ -42,7 +44,8 @@ def test_penalties_equal_the_kernel():
     penalties = sp.csr_array((rng.random((12, 6)) * 0.3) * (rng.random((12, 6)) < 0.5)).astype(np.float32)
     H /= np.linalg.norm(H, axis=1, keepdims=True)
     found = few_weights(X, H, penalties)
-    np.testing.assert_allclose(found, fitted(H).transform(X, penalties=penalties), atol=1e-4)
+    kernel = many_weights(X, H, Penalties.of(penalties, X.dtype), Regularisation(), None)
+    np.testing.assert_allclose(found, kernel, atol=1e-4)
     restricted = np.diff(penalties.indptr) > 0
     assert not found[restricted][penalties.toarray()[restricted] == 0].any()
 

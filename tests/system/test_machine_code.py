@@ -17,12 +17,12 @@ def refuse_once(monkeypatch):
     """Let numba refuse to cache unless it has a folder."""
     real = numba.njit
 
-    def njit(*, cache=False, **options):
+    def njit(*given, cache=False, **options):
         if cache and not numba.config.CACHE_DIR:
             raise RuntimeError("cannot cache function 'f': no locator available for file 'f.py'")
-        return real(cache=cache, **options)
+        return real(*given, cache=cache, **options)
 
-    monkeypatch.setattr(machine_code, "njit", njit)
+    monkeypatch.setattr(numba, "njit", njit)
 
 
 def double(number):

@@ -10,7 +10,7 @@ from problems import make_problem
 from topicsteer import TSNMF, metrics
 from topicsteer.backends.block_folder import write_blocks
 from topicsteer.backends.dask import check_block
-from topicsteer.system.sparse import checked_csr
+from topicsteer.system.arrays import checked_csr
 
 
 def broken(kind, n=6, t=5, value=1 << 30):
@@ -48,7 +48,6 @@ def test_every_entrance(tmp_path):
         lambda: TSNMF(3).fit(broken("csc", n, t)),
         lambda: fitted.transform(bad),
         lambda: fitted.partial_fit(bad),
-        lambda: fitted.transform(X, penalties=topics),
         lambda: TSNMF(6).fit(X, y, penalties=topics),
         lambda: TSNMF(6, solver="mu").fit(X, y, error_weight=bad),
         lambda: TSNMF(6).fit(X, y, term_constraints=terms),
@@ -56,7 +55,7 @@ def test_every_entrance(tmp_path):
         lambda: TSNMF(3).fit([X, bad]),
         lambda: write_blocks(tmp_path / "blocks", [bad]),
         lambda: check_block(bad, 0),
-        lambda: metrics.coherence(bad, [[0, 1]]),
+        lambda: metrics.precision_recall(bad, bad),
     ):
         with pytest.raises(ValueError, match="index 1073741824, but"):
             call()

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from topicsteer.system.stages import Stages
+from topicsteer.system.threads import Stages
 
 
 def test_seconds_add_up_and_calls_are_passed_on(monkeypatch):

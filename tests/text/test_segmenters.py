@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from topicsteer.text import TextVectorizer
-from topicsteer.text.languages import SEGMENTERS, pieces, segmenter_of
+from topicsteer.text.words import SEGMENTERS, pieces, segmenter_of
 
 CHINESE = ["我来到北京清华大学。", "北京 has 3 universities: 清华大学", "我爱喝绿茶，绿茶很好", "plain English text"]
 

@@ -4,21 +4,27 @@ The functions of this module convert the user's matrices and penalties to the pr
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
 from topicsteer.backends.block_folder import BlockFolder, as_blocks, in_blocks, write_blocks
-from topicsteer.backends.dask import ClusterBlocks, is_distributed, shared_folder
+from topicsteer.backends.dask import ClusterBlocks, shared_folder
 from topicsteer.backends.in_memory import MemoryRows
-from topicsteer.backends.weight_folder import StoredWeights
 from topicsteer.nmf.blocks import Penalties
-from topicsteer.nmf.checks import check_penalties
 from topicsteer.nmf.protocols import Rows
+from topicsteer.system.arrays import checked_csr
 from topicsteer.system.files import Scratch
-from topicsteer.system.types import Array
+
+
+def is_distributed(X: object) -> bool:
+    """Whether X is on a cluster: a Dask array, a list of delayed blocks or of futures, or :class:`ClusterBlocks`."""
+    if isinstance(X, ClusterBlocks):
+        return True
+    blocks = X if isinstance(X, list | tuple) and X else [X]
+    return all(type(block).__module__.split(".")[0] in ("dask", "distributed") for block in blocks)
 
 
 def as_rows(X: object) -> Rows:
@@ -79,26 +85,28 @@ def block_penalties(penalties: object, rows: Rows, d: int) -> Callable[[int], Pe
     return lambda number: mask.rows(slice(starts[number], starts[number + 1]))
 
 
-def with_penalties(
-    blocks: Iterable[sp.csr_array], penalties: object, d: int
-) -> Iterator[tuple[sp.csr_array, sp.csr_array | None]]:
-    """Yield blocks of rows, each with the penalties of its rows."""
-    if penalties is None:
-        yield from ((block, None) for block in blocks)
-        return
-    if isinstance(penalties, BlockFolder):
-        penalties = penalties.take(np.arange(penalties.shape[0]))
-    matrix = check_penalties(penalties, None, d)
-    total, stop = matrix.shape[0], 0
-    for block in blocks:
-        start, stop = stop, stop + block.shape[0]
-        if stop > total:
-            break
-        yield block, matrix[start:stop]
-    if stop != total:
-        raise ValueError(f"penalties has {total} rows; X has {'more' if stop > total else stop}.")
-
-
-def mapped(values: Array | StoredWeights, path: Path) -> Array:
-    """Return stored weights as a memory-mapped array in the file ``path``; an array is returned unchanged."""
-    return values.mapped(path) if isinstance(values, StoredWeights) else values
+def check_penalties(penalties: object, n: int, d: int) -> sp.csr_array:
+    """The finite penalties as a CSR of n rows."""
+    if sp.issparse(penalties):
+        given = checked_csr(penalties, "penalties")
+    else:  # every entry is stored, zeros included
+        values = np.atleast_2d(np.asarray(penalties, dtype=np.float64))
+        rows, width = values.shape
+        limits = np.arange(0, values.size + 1, max(width, 1))
+        given = sp.csr_array((values.ravel(), np.tile(np.arange(width), rows), limits), shape=values.shape)
+    if given.shape != (n, d):
+        raise ValueError(
+            f"penalties has shape {given.shape}; expected one row per document and one column per topic, {(n, d)}."
+        )
+    if not (given.data >= 0).all():
+        raise ValueError("penalties has negative or NaN entries; use infinity to forbid a topic.")
+    kept = np.isfinite(given.data)
+    if kept.all():
+        return given
+    rows = np.repeat(np.arange(n), np.diff(given.indptr))
+    shut = np.setdiff1d(rows[~kept], rows[kept])
+    if shut.size:
+        raise ValueError(
+            f"penalties forbids every topic in row {shut[0]}: permit at least one topic, or leave the row empty."
+        )
+    return sp.csr_array((given.data[kept], (rows[kept], given.indices[kept])), shape=(n, d))

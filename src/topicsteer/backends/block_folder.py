@@ -22,14 +22,13 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from topicsteer.backends.weight_folder import BlockError as BlockError
-from topicsteer.backends.weight_folder import StoredWeights, WeightFolder
+from topicsteer.backends.weight_folder import WeightFolder
 from topicsteer.backends.weight_folder import writing as writing
 from topicsteer.nmf.blocks import Block, RowConstraints, Sums, canonical, check_scale, mix_rows, slices, tree_sum
 from topicsteer.nmf.protocols import FitBackend, Problem
 from topicsteer.nmf.rules import Step
-from topicsteer.system.arrays import load_array
+from topicsteer.system.arrays import checked_csr, load_array
 from topicsteer.system.files import PART, Scratch, write_text
-from topicsteer.system.sparse import checked_csr
 from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
 
@@ -125,7 +124,7 @@ class DenseFile:
 
     def close(self) -> Array:
         """Return all rows as one memory-mapped array; the files of the blocks are removed."""
-        found = StoredWeights(self.weights, 1).mapped(self.path)
+        found = self.weights.mapped(1, self.path)
         self.weights.keep_only(set())
         return found
 
@@ -345,9 +344,11 @@ class StoredBackend(FitBackend):
             for number in range(len(rows.starts) - 1):
                 self.folder.write(number, 0, problem.starting_weights(number))
 
-    def weights(self) -> StoredWeights:
-        """As in `topicsteer.nmf.protocols.FitBackend`."""
-        return StoredWeights(self.folder, self.version, self.scratch)
+    def weights(self) -> Array:
+        """The current W in a memory-mapped file, which stays readable after its folder is deleted."""
+        found = self.folder.mapped(self.version, self.scratch.path / "document_topics.npy")
+        self.folder.keep_only(set())
+        return found
 
     def finish_pass(self) -> None:
         """Make the new version of W the current one, and remove all versions before the last one."""

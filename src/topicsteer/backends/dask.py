@@ -39,10 +39,9 @@ from topicsteer.nmf.blocks import (
 )
 from topicsteer.nmf.protocols import Problem
 from topicsteer.nmf.rules import Step
-from topicsteer.system.arrays import load_array
+from topicsteer.system.arrays import checked_csr, load_array
 from topicsteer.system.failures import warn_user
 from topicsteer.system.files import Scratch
-from topicsteer.system.sparse import checked_csr
 from topicsteer.system.threads import OrderedMap, interrupted
 
 T = TypeVar("T")
@@ -98,14 +97,6 @@ def _has_workers(client: Any) -> bool:
 def _no_workers(client: Any, otherwise: str) -> str:
     start = f"dask worker {client.scheduler.address}"
     return f"The cluster has no workers, so the fit waits, and {otherwise}. It continues with a new worker: {start}"
-
-
-def is_distributed(X: object) -> bool:
-    """Whether X is on a cluster: a Dask array, a list of delayed blocks or of futures, or :class:`ClusterBlocks`."""
-    if isinstance(X, ClusterBlocks):
-        return True
-    blocks = X if isinstance(X, list | tuple) and X else [X]
-    return all(type(block).__module__.split(".")[0] in ("dask", "distributed") for block in blocks)
 
 
 class ClusterBlocks(StoredRows):
@@ -285,11 +276,6 @@ def shared_folder(client: Any, path: Path) -> None:
             f"{len(blind)} workers, such as {blind[0]}, cannot access {path}: "
             "set folder= to a folder that all workers share."
         )
-
-
-def client_of(source: object) -> Any:
-    """Return the client of the cluster if ``source`` is a Dask collection; None for anything else."""
-    return _client() if hasattr(source, "dask") else None
 
 
 def _client() -> Any:

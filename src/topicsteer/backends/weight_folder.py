@@ -96,6 +96,15 @@ class WeightFolder:
             bits.tofile(file)  # without a header, which Python would parse under the GIL while other threads wait
             values[:count].tofile(file)
 
+    def mapped(self, version: int, path: Path) -> Array:
+        """Write all rows of a version to a file, and return it as a memory-mapped array."""
+        with writing(path.parent, f"write {path.name}"):
+            out = new_array(path, self.dtype, (int(self.starts[-1]), self.d))
+            for number, (a, b) in enumerate(itertools.pairwise(self.starts)):
+                out[a:b] = self.read(number, version)
+            out.flush()
+        return np.asanyarray(np.load(path, mmap_mode="c"))
+
     def keep_only(self, versions: set[int]) -> None:
         """Remove all other versions."""
         for path in self.path.glob("*W-*"):  # includes unfinished files of a killed process
@@ -105,60 +114,3 @@ class WeightFolder:
 
     def _file(self, number: int, version: int) -> Path:
         return self.path / f"W-{version:06d}-{number:05d}.weights"
-
-
-class StoredWeights:
-    """Topic weights of documents in blocks on disk; rows are read on demand.
-
-    Parameters
-    ----------
-    folder : WeightFolder
-    version : int
-        The version of W in the folder.
-    owner : object, optional
-        An object to keep alive, such as the temporary folder that holds the files.
-    """
-
-    ndim = 2
-
-    def __init__(self, folder: WeightFolder, version: int, owner: object = None) -> None:
-        self.folder, self.version, self._owner = folder, version, owner
-        self.shape = int(folder.starts[-1]), folder.d
-        self.dtype = np.dtype(folder.dtype)
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __repr__(self) -> str:
-        return f"<StoredWeights: {self.shape[0]:,} documents, {self.shape[1]} topics, in {self.folder.path}>"
-
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
-        return np.concatenate([*self.blocks(), np.zeros((0, self.shape[1]), self.dtype)]).astype(dtype or self.dtype)
-
-    def __getitem__(self, key: Any) -> Any:
-        """Read rows by number, slice or array; a second index selects topics."""
-        rows, topics = key if isinstance(key, tuple) else (key, slice(None))
-        chosen = np.arange(len(self))[rows]
-        W = self._rows(np.atleast_1d(chosen))[:, topics]
-        return W if chosen.ndim else W[0]
-
-    def blocks(self) -> Iterator[Array]:
-        """Yield the weights of each block, in order."""
-        return (self.folder.read(number, self.version) for number in range(len(self.folder.starts) - 1))
-
-    def mapped(self, path: Path) -> Array:
-        """Write all weights to a file, and return it as a memory-mapped array."""
-        with writing(path.parent, f"write {path.name}"):
-            out = new_array(path, self.dtype, self.shape)
-            for block, (a, b) in zip(self.blocks(), itertools.pairwise(self.folder.starts), strict=True):
-                out[a:b] = block
-            out.flush()
-        return np.asanyarray(np.load(path, mmap_mode="c"))
-
-    def _rows(self, rows: NDArray[np.int64]) -> Array:
-        out = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
-        where = np.searchsorted(self.folder.starts, rows, side="right") - 1
-        for number in np.unique(where):
-            mine = where == number
-            out[mine] = self.folder.read(int(number), self.version)[rows[mine] - self.folder.starts[number]]
-        return out

@@ -1,32 +1,160 @@
-"""Apply a guide to all documents: memberships and thresholds for the user, penalties for the factorisation.
+"""Apply a guide to all documents: memberships, thresholds and decisions for the user, penalties for the factorisation.
 
 The process that holds a block of documents computes its memberships and penalties, and writes them to a store.
+`Memberships` is the one rule for who has what: known topics, free topics and none of the known topics.
 """
 
+from __future__ import annotations
+
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.guidance.guide import Guide
-from topicsteer.guidance.penalties import topic_penalties
 from topicsteer.labels.forest import FLAT, Forest
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, Supervision
 from topicsteer.nmf.blocks import slices
 from topicsteer.nmf.protocols import DenseStore, Rows, SparseStore
-from topicsteer.system.lazy import lazy_module
+from topicsteer.system.failures import warn_user
 from topicsteer.system.types import Array
 
-if TYPE_CHECKING:
-    from topicsteer.nmf import kernels
-else:
-    kernels = lazy_module("topicsteer.nmf.kernels")
+# Penalty of a topic that is e times less likely than the likeliest; the second number is for an open world, where free
+# topics compete with known ones and documents need not be pushed into one of them.
+STRENGTH = (0.1, 0.01)
+# A topic is forbidden if it is less likely than this share of the likeliest.
+MIN_RELATIVE_PROBABILITY = (0.01, 0.001)
+# Documents per block of work.
+PENALTY_ROWS = 1 << 16
+
+
+def topic_penalties(
+    probabilities: Array,
+    covered: NDArray[np.bool_],
+    n_components: int,
+    labelled: NDArray[np.bool_] | None = None,
+    *,
+    open_world: bool = False,
+    by_names: bool = False,
+) -> sp.csr_array:
+    """The penalty ``-c log p`` of each possible topic in each document.
+
+    The p of a known topic is its probability relative to that of the likeliest topic. The likeliest topic has no
+    penalty, so no document loses all its topics because each is unlikely. Known topics that the guide does not
+    cover are forbidden, because nothing ties their names to a document. Free topics explain the rest of a document:
+    their p is the probability that no known topic is present.
+
+    Parameters
+    ----------
+    probabilities : array (n_documents, n_guided)
+        Probability of each topic that the guide knows: known topics, and in an open world free ones.
+    covered : array of bool (n_guided,)
+        Whether the guide covers a topic, so that its probabilities are meaningful.
+    n_components : int
+        Number of topics, known and free.
+    labelled : array of bool (n_documents,), optional
+        Documents whose labels are enough: their rows stay empty, which restricts nothing.
+    open_world : bool, default=False
+        Whether documents may have none of the known topics. Penalties are weaker then, and free topics that the guide
+        does not know have none.
+    by_names : bool, default=False
+        Whether the probabilities come from names alone. "None of the known topics" then counts among the likeliest, if
+        there are free topics that can take the document.
+
+    Returns
+    -------
+    CSR (n_documents, n_components)
+        The ``penalties`` of `topicsteer.TSNMF.fit`: one entry per permitted topic.
+
+    Examples
+    --------
+    >>> topic_penalties(np.array([[1, 0], [0.5, 0.1]]), np.array([True, True]), 3).toarray().round(2).tolist()
+    [[0.0, 0.0, 0.46...], [0.0, 0.15..., 0.079...]]
+    """
+    n, known = probabilities.shape
+    strength, least = STRENGTH[open_world], MIN_RELATIVE_PROBABILITY[open_world]
+    blocks = []
+    for rows in slices(n, PENALTY_ROWS):
+        given = probabilities[rows][:, covered]
+        p = np.zeros((len(given), n_components), dtype=np.float32)
+        none = np.prod(1 - given, axis=1, keepdims=True)
+        best = given.max(axis=1, initial=0, keepdims=True)
+        best = np.maximum(best, none) if by_names and n_components > known else best
+        p[:, np.flatnonzero(covered)] = given / np.maximum(best, 1e-30)
+        p[:, known:] = 1 if open_world else np.maximum(none, least)
+        if labelled is not None:
+            p[labelled[rows]] = 0
+        documents, topics = np.nonzero(p >= least)
+        penalties = -np.float32(strength) * np.log(p[documents, topics])
+        starts = np.append(0, np.cumsum(np.bincount(documents, minlength=len(p)))).astype(np.int32)
+        blocks.append(sp.csr_array((np.maximum(penalties, 0), topics.astype(np.int32), starts), shape=p.shape))
+    return sp.vstack(blocks, format="csr") if blocks else sp.csr_array((0, n_components), dtype=np.float32)
+
+
+# Number of topics that a warning lists.
+SHOWN = 8
+# Surest documents of each name without a label that count as its labels in an open world, and their least evidence.
+NAME_LABELS, NAME_EVIDENCE = 10, 0.5
+
+
+def unsupported_topics(supervision: Supervision, guide: Guide | None) -> list[Hashable]:
+    """Names of these topics; none after an edit that changed the number of known topics."""
+    names, counts = supervision.topics, supervision.counts
+    covered = np.zeros(len(names), dtype=np.bool_) if guide is None else guide.covers[: guide.n_known]
+    if len(covered) != len(names):
+        return []
+    return [name for name, tied in zip(names, covered | (counts > 0), strict=True) if not tied]
+
+
+def warn_of_unsupported(supervision: Supervision, guide: Guide | None) -> None:
+    """Warn about these topics."""
+    empty = [repr(str(name)) for name in unsupported_topics(supervision, guide)]
+    if not empty:
+        return
+    many = ", ".join(empty[:SHOWN]) + (f" and {len(empty) - SHOWN} more" if len(empty) > SHOWN else "")
+    warn_user(
+        f"Nothing ties these topics to a document, so they are empty: {many}. None of their words occurs in the "
+        "corpus, and they have no label. Label a document, or add keywords that occur."
+    )
+
+
+def with_name_labels(supervision: Supervision, rows: NDArray[np.intp], evidence: Array) -> Supervision:
+    """The labels, with the surest documents of each name without a label as labels of its topic.
+
+    Groups of an open world have labels of this kind. Names without any would be rare topics next to them.
+
+    Parameters
+    ----------
+    supervision : Supervision
+        Labels of known topics, followed by groups.
+    rows : array of int (n_rows,)
+        Row numbers of some documents.
+    evidence : array (n_rows, n_known)
+        Probability of each name in these documents.
+    """
+    pattern, patterns, free = supervision.pattern.copy(), [supervision.patterns], ~supervision.labelled[rows]
+    best, n_patterns = evidence.argmax(axis=1), len(supervision.patterns)
+    for k in np.flatnonzero(supervision.counts[: evidence.shape[1]] == 0):
+        own = np.flatnonzero(free & (best == k) & (evidence[:, k] >= NAME_EVIDENCE))
+        surest = own[np.argsort(-evidence[own, k], kind="stable")[:NAME_LABELS]]
+        pattern[rows[surest]] = n_patterns + len(patterns) - 1
+        only = np.full((1, len(supervision.topics)), FORBIDDEN, dtype=np.int8)
+        only[0, k] = PERMITTED
+        patterns.append(only)
+    return Supervision(supervision.topics, pattern, np.vstack(patterns))
+
+
+def leave_empty(X: Rows, known: int, n_components: int) -> sp.csr_array | None:
+    """Penalties that leave all known topics empty, for a fit without a guide; None without known topics."""
+    if not known:
+        return None
+    return topic_penalties(np.zeros((X.shape[0], known)), np.zeros(known, dtype=np.bool_), n_components)
+
 
 # Thresholds are chosen from at most this many documents.
 THRESHOLD_DOCUMENTS = 50_000
@@ -151,7 +279,6 @@ def _apply_to_block(
 
     Documents pass through in smaller blocks, so that no more than the memberships is dense for all of them.
     """
-    kernels.prepare(X.dtype)
     known = len(block.supervision.topics)  # after an edit, not the number that the guide was trained with
     covered = covered_topics(guide, groups)
     sampled = np.zeros(X.shape[0], dtype=np.bool_)
@@ -268,3 +395,102 @@ def _own_thresholds(probabilities: Array) -> tuple[Array, NDArray[np.bool_]]:
     many = np.arange(1, len(ranked) + 1)[:, None]
     best = (right / (many + right[-1:] - right)).argmax(axis=0)
     return np.maximum(np.take_along_axis(ranked, best[None], axis=0)[0], 1e-3), np.asarray(ranked[0] > 0)
+
+
+# Membership from which a document has a free topic: the largest threshold that a known topic may have.
+FREE_THRESHOLD = max(THRESHOLD_RANGE)
+
+
+@dataclass(frozen=True, eq=False)
+class Memberships:
+    """Memberships of documents in known topics, in free topics and in none of the known topics.
+
+    Parameters
+    ----------
+    values : array (n_documents, n_topics + 1)
+        Known topics, free topics, and P(none). Known topics are enough for ``has_known`` and ``decisions``.
+    thresholds : array (n_known,)
+        Threshold of each known topic.
+    open : bool
+        Whether documents may have none of the known topics.
+    forest : Forest
+        The tree of the known topics.
+
+    Examples
+    --------
+    >>> P = np.array([[0.9, 0.0, 0.1], [0.1, 0.7, 0.9], [0.1, 0.1, 0.9]])
+    >>> found = Memberships(P, np.array([0.5]), open=True)
+    >>> found.has().tolist(), found.main().tolist()
+    ([[True, False], [False, True], [False, False]], [0, 1, 2])
+    """
+
+    values: Array
+    thresholds: Array
+    open: bool = False
+    forest: Forest = FLAT
+
+    @property
+    def known(self) -> Array:
+        """Memberships in the known topics."""
+        return self.values[:, : len(self.thresholds)]
+
+    @property
+    def free(self) -> Array:
+        """Memberships in the free topics."""
+        return self.values[:, len(self.thresholds) : -1]
+
+    @property
+    def none(self) -> Array:
+        """P(none)."""
+        return self.values[:, -1]
+
+    @cached_property
+    def has_known(self) -> NDArray[np.bool_]:
+        """Whether each document has each known topic: memberships at or above the thresholds."""
+        return np.asarray(self.known >= self.thresholds)
+
+    @cached_property
+    def has_none(self) -> NDArray[np.bool_]:
+        """Whether each document has none of the known topics; in a closed world only by a label."""
+        if self.open:
+            return np.asarray(~self.has_known.any(axis=1))
+        return np.asarray(self.none > self.known.max(axis=1, initial=0.0))
+
+    def has(self) -> NDArray[np.bool_]:
+        """Whether each document has each topic; in an open world, documents with a known topic have no free one."""
+        free = np.asarray(self.free >= FREE_THRESHOLD)
+        if self.open:
+            free &= self.has_none[:, None]
+        return np.hstack([self.has_known, free])
+
+    def decisions(self, names: Sequence[str], *, ancestors: bool = False) -> list[list[str]]:
+        """Return the names of the known topics of each document, strongest first.
+
+        In a tree these are the deepest topics, and with ``ancestors`` also the topics above them.
+        """
+        has = self.forest.with_ancestors(self.has_known) if ancestors else self.forest.deepest(self.has_known)
+        order = np.argsort(-self.known, axis=1, kind="stable")
+        return [[names[k] for k in ranks if row[k]] for row, ranks in zip(has, order, strict=True)]
+
+    def main(self) -> NDArray[np.int64]:
+        """Return the main topic of each document; the number after the last topic stands for none.
+
+        It is the strongest known topic that the document has, of a tree the deepest. In an open world, other documents
+        have their strongest free topic, or none. In a closed world, they have their strongest topic of any kind.
+        """
+        n_known = len(self.thresholds)
+        P = np.asarray(self.values, dtype=np.float32)
+        strength = P.copy()
+        has = self.forest.deepest(self.has_known)
+        lacks = ~has.any(axis=1)
+        strength[:, :n_known][~has] = 0
+        strength[~lacks, n_known:] = 0
+        if self.open:
+            free = strength[:, n_known:-1]
+            free[free < FREE_THRESHOLD] = 0
+            strength[lacks & ~free.any(axis=1), -1] = np.inf
+            strength[lacks & free.any(axis=1), -1] = 0
+        else:
+            strength[lacks] = P[lacks]
+            strength[~P.any(axis=1), -1] = np.inf
+        return np.asarray(strength.argmax(axis=1))

@@ -23,9 +23,9 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 from scipy.linalg import cholesky, solve_triangular
 
-from topicsteer.nmf.blocks import MIN_ENTRIES_PER_TERM, slices, times
+from topicsteer.nmf.blocks import block_size, slices, times
 from topicsteer.nmf.protocols import Rows
-from topicsteer.system.lazy import lazy_module
+from topicsteer.system.machine_code import lazy_module
 from topicsteer.system.threads import OrderedMap, workers
 from topicsteer.system.types import Array
 
@@ -152,10 +152,7 @@ class GramProduct:
     def __init__(self, X: sp.csr_array) -> None:
         self.indptr, self.indices = X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False)
         self.data = X.data.astype(np.float32, copy=False)
-        number = 1  # a power of two, so that each block has enough entries to pay for adding up its sums
-        while number < 64 and X.nnz >= 2 * MIN_ENTRIES_PER_TERM * X.shape[1] * number and X.shape[0] >= 2 * number:
-            number *= 2
-        self.blocks = slices(X.shape[0], -(-X.shape[0] // number))
+        self.blocks = slices(X.shape[0], block_size(X.shape[0], X.nnz, X.shape[1]))
 
     def __call__(self, B: NDArray[np.float32], run: OrderedMap) -> NDArray[np.float32]:
         """XᵀX B; the number of columns is a multiple of `kernels.STRIP`."""

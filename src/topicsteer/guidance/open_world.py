@@ -8,7 +8,7 @@ without a known topic as further classes:
 3. The surest documents of each group are its labels, and the guide learns known topics and groups alike.
 
 Known topics do not depend on the number of free topics that the user wants to see: it only decides where the tree is
-cut. Documents of a corpus with several topics each do not form groups. There, `topicsteer.guidance.components` finds as
+cut. Documents of a corpus with several topics each do not form groups. There, `topicsteer.guidance.discover` finds as
 many free topics as the user wants. If the user asks for free topics in a closed world, groups become such components,
 too: they are shown, and known topics stay as they are.
 """
@@ -20,14 +20,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from topicsteer.guidance.apply import with_name_labels
 from topicsteer.guidance.calibration import LIKELY, SEVERAL, topics_per_document
-from topicsteer.guidance.components import Components, find_components, learn_components
 from topicsteer.guidance.discover import (
     DIMENSIONS,
+    Components,
     GroupTree,
     MixtureInput,
     continue_groups,
+    find_components,
     find_groups,
+    learn_components,
     merge_tree,
 )
 from topicsteer.guidance.guide import Guide
@@ -35,9 +38,7 @@ from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.latent import block_sizes, dense_features, unit_rows
 from topicsteer.guidance.outside import Outside, ShareOutside, learn_outside
 from topicsteer.guidance.ridge import EXACT_DOCUMENTS, no_report
-from topicsteer.guidance.sample import Sample
-from topicsteer.guidance.support import with_name_labels
-from topicsteer.guidance.train import train_guide
+from topicsteer.guidance.train import Sample, train_guide
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.nmf.protocols import Rows
 from topicsteer.system.threads import workers

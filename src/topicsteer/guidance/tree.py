@@ -22,11 +22,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer.guidance.guide import Guide
+from topicsteer.guidance.calibration import Rounds
+from topicsteer.guidance.guide import LEAST, Guide, Levels, empty_rounds
 from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.latent import latent_directions
-from topicsteer.guidance.levels import LEAST, Levels, empty_rounds
-from topicsteer.guidance.rounds import Rounds
 from topicsteer.guidance.train import train_guide
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from topicsteer.labels.codebook import Lineage, check_topic_name
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
+from topicsteer.system.arrays import checked_csr
 from topicsteer.system.failures import warn_user
-from topicsteer.system.sparse import checked_csr
 from topicsteer.system.values import NONE, check_none, is_missing, label_name, plain
 
 # Types that hold several labels of one document.

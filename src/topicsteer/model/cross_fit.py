@@ -22,13 +22,11 @@ from topicsteer.analysis.prevalence import Predictions, Prevalence, TreeColumns,
 from topicsteer.analysis.sampling import Sample, label_values, same_texts
 from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents
-from topicsteer.guidance.apply import ROWS, choose_thresholds, with_none
-from topicsteer.guidance.embeddings import Embeddings, embed
+from topicsteer.guidance.apply import ROWS, Memberships, choose_thresholds, with_none
 from topicsteer.guidance.guide import Guide, side_by_side
-from topicsteer.guidance.keywords import topic_texts
+from topicsteer.guidance.keywords import Embeddings, embed, topic_texts
 from topicsteer.guidance.latent import dense_features, latent_directions
-from topicsteer.guidance.memberships import Memberships
-from topicsteer.guidance.sample import background_rows
+from topicsteer.guidance.train import background_rows
 from topicsteer.labels.coder import Coder
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.forms import near_miss
@@ -46,9 +44,8 @@ from topicsteer.model.pipeline import (
 from topicsteer.model.settings import Settings
 from topicsteer.model.state import FittedState
 from topicsteer.nmf.blocks import slices
+from topicsteer.nmf.factorisation import begin, label_profiles, solve, start
 from topicsteer.nmf.protocols import DenseStore, Problem
-from topicsteer.nmf.solve import solve
-from topicsteer.nmf.start import begin, label_profiles, start
 from topicsteer.system.files import Scratch
 from topicsteer.system.types import Array, Progress
 from topicsteer.system.values import NONE, is_missing

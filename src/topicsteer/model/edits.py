@@ -19,7 +19,7 @@ from topicsteer.labels.codebook import Codebook, Topic, check_topic_name
 from topicsteer.labels.supervision import FORBIDDEN, UNKNOWN
 from topicsteer.model.labelling import training_corpus
 from topicsteer.model.state import Arrays, FittedState
-from topicsteer.nmf.statistics import History, insert
+from topicsteer.nmf.protocols import History, insert
 from topicsteer.system.files import one_at_a_time
 from topicsteer.system.threads import workers
 from topicsteer.system.types import Array

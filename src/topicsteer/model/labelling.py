@@ -21,8 +21,7 @@ from topicsteer.analysis.suggestions import (
     least_sure,
     suggest,
 )
-from topicsteer.guidance.apply import topic_probabilities
-from topicsteer.guidance.memberships import FREE_THRESHOLD
+from topicsteer.guidance.apply import FREE_THRESHOLD, topic_probabilities
 from topicsteer.labels.supervision import CHOSEN, PROBABILITY, Kind
 from topicsteer.model.predictor import beginning
 from topicsteer.nmf.protocols import Rows

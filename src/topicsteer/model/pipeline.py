@@ -12,18 +12,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.analysis.topics import Topics, name_free_topics, proportions
-from topicsteer.backends import as_rows, block_penalties, mapped
+from topicsteer.backends import as_rows, block_penalties
 from topicsteer.corpora import Documents
 from topicsteer.corpora.documents import Names
-from topicsteer.guidance.apply import apply_guide, topic_classes
-from topicsteer.guidance.embeddings import Encoder
+from topicsteer.guidance.apply import apply_guide, leave_empty, topic_classes, warn_of_unsupported
 from topicsteer.guidance.guide import Guide
-from topicsteer.guidance.keywords import TopicTexts, term_constraints_of, topic_texts
+from topicsteer.guidance.keywords import Encoder, TopicTexts, term_constraints_of, topic_texts
 from topicsteer.guidance.open_world import free_topics, open_guide
 from topicsteer.guidance.ridge import Choice, no_report
-from topicsteer.guidance.sample import BACKGROUND, Sample
-from topicsteer.guidance.support import leave_empty, warn_of_unsupported
-from topicsteer.guidance.train import train_guide
+from topicsteer.guidance.train import BACKGROUND, Sample, train_guide
 from topicsteer.guidance.tree import train_tree
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, supervise
@@ -33,18 +30,25 @@ from topicsteer.model.settings import Settings
 from topicsteer.model.spool import Spool, documents_of, named_columns
 from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.blocks import slices
-from topicsteer.nmf.protocols import Parameters, Problem, Result, Rows, TermConstraints, regularisation_of
-from topicsteer.nmf.solve import solve
-from topicsteer.nmf.start import begin, go_on, label_profiles
-from topicsteer.nmf.start import start as first_weights
-from topicsteer.nmf.statistics import History, widened
+from topicsteer.nmf.factorisation import begin, go_on, label_profiles, solve
+from topicsteer.nmf.factorisation import start as first_weights
+from topicsteer.nmf.protocols import (
+    History,
+    Parameters,
+    Problem,
+    Result,
+    Rows,
+    TermConstraints,
+    regularisation_of,
+    widened,
+)
 from topicsteer.nmf.weights import many_weights
 from topicsteer.system.files import Scratch
 from topicsteer.system.memory import release_memory
 from topicsteer.system.types import JSON, Array, Progress, Report
 from topicsteer.system.values import check_ids
-from topicsteer.text import TextVectorizer
-from topicsteer.text.languages import join_pairs, paired
+from topicsteer.text.vectorizer import TextVectorizer
+from topicsteer.text.words import join_pairs, paired
 
 # Seed of the guide. It does not follow ``random_state``, so that known and free topics come back with any seed.
 GUIDE_SEED = 0
@@ -461,7 +465,7 @@ def run(
         stage_progress("fit", progress, f"objective {objective:.5g}")(iteration, parameters.max_iter)
 
     result = solve(problem, scratch, report)
-    W = mapped(result.weights, folder / "document_topics.npy")
+    W = result.weights
     if guide is not None:
         memberships, thresholds = guided.memberships, guided.thresholds
     else:

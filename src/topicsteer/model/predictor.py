@@ -18,12 +18,12 @@ from topicsteer.corpora import Documents
 from topicsteer.guidance.apply import (
     covered_topics,
     topic_classes,
+    topic_penalties,
     topic_probabilities,
     with_none,
 )
-from topicsteer.guidance.embeddings import Embeddings, Encoder, embed, encoder_of
 from topicsteer.guidance.guide import Guide
-from topicsteer.guidance.penalties import topic_penalties
+from topicsteer.guidance.keywords import Embeddings, Encoder, embed, encoder_of
 from topicsteer.labels.codebook import Codebook
 from topicsteer.model.state import FittedState
 from topicsteer.nmf.rules import Regularisation
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     Frame: TypeAlias = pl.DataFrame | pd.DataFrame
     from topicsteer.estimator import TSNMF
-    from topicsteer.text import TextVectorizer
+    from topicsteer.text.vectorizer import TextVectorizer
 
 
 # Beginning of the name of a model2vec model.
@@ -300,7 +300,7 @@ class Predictor:
         """The vectoriser of texts."""
         if self.state.lemmatized and self.lemmatizer is None:
             raise ValueError("this model was fitted with a lemmatizer: pass the same one to load.")
-        from topicsteer.text import TextVectorizer
+        from topicsteer.text.vectorizer import TextVectorizer
 
         state = self.state
         return TextVectorizer.from_state(state.vectorizer, state.vocabulary, state.idf, lemmatizer=self.lemmatizer)
@@ -309,8 +309,8 @@ class Predictor:
     def estimator(self) -> TSNMF:
         """The factorisation, with its history if the state has one."""
         from topicsteer.estimator import TSNMF
+        from topicsteer.nmf.protocols import History
         from topicsteer.nmf.rules import check_settings
-        from topicsteer.nmf.statistics import History
 
         state = self.state
         given: dict[str, Any] = dict(state.estimator)
@@ -516,7 +516,7 @@ def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, JSON]:
 
 def parameters_of(plain: Mapping[str, Any], lemmatizer: Callable[[str], str] | None = None) -> dict[str, Any]:
     """Arguments of a `TopicModel` from the values of :func:`plain_parameters`."""
-    from topicsteer.text import TextVectorizer
+    from topicsteer.text.vectorizer import TextVectorizer
 
     given = dict(plain)
     if isinstance(given.get("topics"), dict):

@@ -18,7 +18,7 @@ from topicsteer.nmf.protocols import Parameters, Rows
 from topicsteer.nmf.rules import check_settings
 from topicsteer.report.table_files import write_table
 from topicsteer.system.types import Array
-from topicsteer.text import TextVectorizer
+from topicsteer.text.vectorizer import TextVectorizer
 
 if TYPE_CHECKING:
     from topicsteer.estimator import TSNMF
@@ -81,7 +81,7 @@ class Settings:
 
         ``free`` is the number of free topics, if the guide has some.
         """
-        from topicsteer.nmf.start import count_free
+        from topicsteer.nmf.factorisation import count_free
 
         if free is None and not isinstance(self.wanted_free, str):
             free = int(self.wanted_free)

@@ -18,11 +18,11 @@ from topicsteer.corpora.readers import is_address
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.failures import warn_user
 from topicsteer.system.files import replacing_folder
-from topicsteer.system.lazy import lazy_module
+from topicsteer.system.machine_code import lazy_module
 from topicsteer.system.memory import in_bytes
 from topicsteer.system.types import JSON, Progress
 from topicsteer.system.values import is_missing, plain, plain_id
-from topicsteer.text import TextVectorizer
+from topicsteer.text.vectorizer import TextVectorizer
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame

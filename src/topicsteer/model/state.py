@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.analysis.topics import Topics
+from topicsteer.guidance.apply import Memberships
 from topicsteer.guidance.latent import block_sizes
-from topicsteer.guidance.memberships import Memberships
 from topicsteer.labels.codebook import Codebook, TopicRecord
 from topicsteer.labels.forest import Forest, cycle
 from topicsteer.labels.supervision import Origin, Supervision

@@ -14,7 +14,7 @@ import numpy as np
 from topicsteer.analysis.topics import COLUMNS, believed
 from topicsteer.corpora import Documents, ReadOptions
 from topicsteer.corpora.documents import Names
-from topicsteer.guidance.embeddings import Embeddings, Encoder, embed, encoder_of
+from topicsteer.guidance.keywords import Embeddings, Encoder, embed, encoder_of
 from topicsteer.labels.supervision import PERMITTED
 from topicsteer.model.predictor import (
     AnyEmbeddings,
@@ -45,7 +45,7 @@ from topicsteer.system.arrays import StorageError
 from topicsteer.system.failures import warn_user
 from topicsteer.system.files import Scratch, one_at_a_time
 from topicsteer.system.memory import frugal_memory, in_bytes
-from topicsteer.system.stages import Stages
+from topicsteer.system.threads import Stages
 from topicsteer.system.types import Array, Progress
 from topicsteer.system.values import NONE
 
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from topicsteer.model.spool import LabelSource, Source
     from topicsteer.model.update import Update
     from topicsteer.nmf.protocols import Rows
-    from topicsteer.text import TextVectorizer
+    from topicsteer.text.vectorizer import TextVectorizer
 
 # A fit of this many documents returns freed memory at once. That costs a sixth of the time of a smaller one.
 MANY = 100_000
@@ -102,7 +102,7 @@ class TopicModel:
     guidance : "auto" or None, default="auto"
         How labels reach unlabelled documents. "auto": memberships are probabilities learnt from the labels (see
         `topicsteer.guidance.guide`). They also guide the factorisation by penalties on unlikely topics (see
-        `topicsteer.guidance.penalties`). None: the paper's method; memberships are topic shares of the factorisation.
+        `topicsteer.guidance.apply`). None: the paper's method; memberships are topic shares of the factorisation.
     keywords, banned : dict of topic to list of words, optional
         Words that a known topic must contain, and words that it must not contain. Each keyword counts as a small
         document with the topic.

@@ -1,7 +1,7 @@
 """Update a fitted model with new documents, late labels and new topics.
 
 An update approximates a fit to all documents. It works on the retained documents: all labelled ones and a sample of the
-others. For the rest, the model keeps sufficient statistics (`topicsteer.nmf.statistics`) and their last memberships.
+others. For the rest, the model keeps sufficient statistics (`topicsteer.nmf.protocols`) and their last memberships.
 Three steps: classify the input, run the pipeline of a fit on the retained documents, merge the two states.
 """
 
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents
 from topicsteer.guidance.apply import relabelled
-from topicsteer.guidance.embeddings import Embeddings, encoder_of
 from topicsteer.guidance.guide import Guide
+from topicsteer.guidance.keywords import Embeddings, encoder_of
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import near_miss
 from topicsteer.labels.supervision import Supervision
@@ -40,12 +40,12 @@ from topicsteer.model.predictor import (
 from topicsteer.model.settings import Settings
 from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.blocks import canonical
+from topicsteer.nmf.protocols import History, insert, widened
 from topicsteer.nmf.rules import RULES
-from topicsteer.nmf.statistics import History, insert, widened
 from topicsteer.system.failures import warn_user
 from topicsteer.system.types import Array, Progress
 from topicsteer.system.values import check_ids
-from topicsteer.text import TextVectorizer
+from topicsteer.text.vectorizer import TextVectorizer
 
 # The latent semantics are computed again once there are this many times as many retained documents.
 GROWN = 1.1

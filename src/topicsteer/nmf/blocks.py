@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from topicsteer.system.lazy import lazy_module
+from topicsteer.system.machine_code import lazy_module
 from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
@@ -148,15 +148,20 @@ class Block:
 
 
 def split_into_blocks(whole: Block, n_terms: int, min_entries: int = MIN_ENTRIES_PER_TERM) -> list[Block]:
-    """Split documents into blocks for parallel work.
+    """Split documents into blocks for parallel work, see :func:`block_size`."""
+    return list(whole.split(block_size(len(whole.W), whole.indptr[-1], n_terms, min_entries)))
+
+
+def block_size(n: int, entries: int, n_terms: int, min_entries: int = MIN_ENTRIES_PER_TERM) -> int:
+    """Number of documents per block of parallel work.
 
     The number of blocks is a power of two, and each block has enough entries to pay for adding up its sums:
     ``min_entries`` per term.
     """
-    n, entries, number = len(whole.W), whole.indptr[-1], 1
+    number = 1
     while number < 64 and entries >= 2 * min_entries * n_terms * number and n >= 2 * number:
         number *= 2
-    return list(whole.split(-(-n // number)))
+    return -(-n // number)
 
 
 def canonical(X: sp.csr_array) -> sp.csr_array:

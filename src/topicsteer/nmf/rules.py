@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.nmf.blocks import ROWS, Block, Penalties, Sums
-from topicsteer.system.lazy import lazy_module
+from topicsteer.system.machine_code import lazy_module
 from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
@@ -281,7 +281,6 @@ _SETTINGS: dict[str, tuple[Callable[[object], bool], str]] = {
     ),
     "tol": (lambda value: value == "auto" or _number(value), 'a number >= 0 or "auto"'),
     "max_iter": (lambda value: _whole(value, 0), "an integer >= 0"),
-    "forget_factor": (lambda value: _number(value, 1), "a number from 0 to 1"),
     "alpha_W": (_number, "a number >= 0"),
     "alpha_H": (_number, "a number >= 0"),
     "l1_ratio": (lambda value: _number(value, 1), "a number from 0 to 1"),

@@ -1,9 +1,11 @@
-"""Save and load a folder of arrays and one ``model.json``: versioned, with checksums, without pickle.
+"""Arrays in files, and a check of sparse ones: a folder of arrays and one ``model.json``, with checksums, no pickle.
 
 Each array is stored in a file named after its content, so a new model never overwrites a file of the old one. The new
 model replaces the old one when its ``model.json`` is moved into place. The old files are removed afterwards, so an
 interrupted save leaves a complete model.
 """
+
+from __future__ import annotations
 
 import hashlib
 import io
@@ -14,7 +16,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,9 @@ from numpy.typing import NDArray
 from topicsteer import __version__
 from topicsteer.system.files import PART, replacing, sync
 from topicsteer.system.types import JSON
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 # Version of the file format.
 FORMAT = 1
@@ -312,3 +317,59 @@ def _sweep(folder: Path, keep: set[str]) -> None:
         for name in filter(_OURS.fullmatch, set(os.listdir(folder)) - keep):
             with suppress(OSError):
                 (folder / name).unlink()
+
+
+def checked_csr(X: Any, name: str = "X", **options: Any) -> sp.csr_array:
+    """Return a sparse matrix as a CSR whose indices are in range; other input is converted by scipy.
+
+    scipy does not check the arrays that a matrix is made of, and compiled code reads or writes wherever they point.
+
+    Parameters
+    ----------
+    X : sparse matrix or array-like
+    name : str
+        Name of the matrix in messages.
+    **options
+        Arguments of ``scipy.sparse.csr_array``.
+
+    Raises
+    ------
+    ValueError
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> X = sp.csr_array(np.eye(2))
+    >>> X.indices[1] = -1
+    >>> checked_csr(X)
+    Traceback (most recent call last):
+    ValueError: X has the column index -1, but 2 columns: build the matrix again from valid indices.
+    """
+    import scipy.sparse as sp  # files are read without it
+
+    given = getattr(X, "format", None)
+    if given in ("csr", "csc", "coo", "bsr") and len(X.shape) == 2:
+        check_indices(X, name)
+    X = sp.csr_array(X, **options)
+    if given in ("lil", "dok", "dia"):
+        check_indices(X, name)
+    return X
+
+
+def check_indices(X: Any, name: str = "X") -> None:
+    """Raise ValueError if a sparse matrix has indices out of range; two passes over the indices."""
+    again = "build the matrix again from valid indices."
+    if X.format == "coo":
+        limits = zip(("row", "column"), (X.row, X.col), X.shape, strict=True)
+    else:
+        n, m = X.shape if X.format != "csc" else X.shape[::-1]
+        rows, columns = X.blocksize if X.format == "bsr" else (1, 1)
+        indptr, entries = X.indptr, min(len(X.indices), len(X.data))
+        if len(indptr) != n // rows + 1 or indptr[0] != 0 or indptr[-1] > entries or (indptr[1:] < indptr[:-1]).any():
+            raise ValueError(f"{name} has limits of rows (indptr) that do not match its {entries:,} entries: {again}")
+        used = X.indices[: indptr[-1]]
+        limits = zip(("row" if X.format == "csc" else "column",), (used,), (m // columns,), strict=True)
+    for kind, indices, limit in limits:
+        if indices.size and not (indices.min() >= 0 and indices.max() < limit):
+            bad = indices[(indices < 0) | (indices >= limit)][0]
+            raise ValueError(f"{name} has the {kind} index {bad}, but {limit:,} {kind}s: {again}")

@@ -2,7 +2,8 @@
 
 numba keeps machine code next to the source, or in the home of the user, and refuses a function if it can write to
 neither. Such functions are kept in a private temporary folder here. A folder elsewhere begins with a copy of the code
-next to the source: an image of a container that ran once while it was built compiles nothing again.
+next to the source: an image of a container that ran once while it was built compiles nothing again. `lazy_module` loads
+a module with compiled functions when it is first used, so that quick commands do not pay for it.
 """
 
 import os
@@ -12,10 +13,10 @@ import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
-
-from numba import config, njit
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,6 +37,7 @@ def jit(**options: Any) -> Callable[[F], F]:
     >>> double(21)
     42
     """
+    from numba import config, njit
 
     def decorate(function: F) -> F:
         with suppress(RuntimeError):  # numba finds no folder that it can write to
@@ -52,6 +54,8 @@ def jit(**options: Any) -> Callable[[F], F]:
 
 def _cached(function: F, options: dict[str, Any]) -> F:
     """Return the compiled function; machine code next to the source is copied first if it is kept elsewhere."""
+    from numba import njit
+
     found = njit(cache=True, **options)(function)
     source = Path(function.__code__.co_filename).parent / "__pycache__"
     if found is not function and found.stats.cache_path != str(source):  # the same function if the compiler is off
@@ -97,3 +101,27 @@ def copy_code(source: Path, target: Path) -> None:
         for file in sorted(source.glob("*.nb[ci]")):
             if not (target / file.name).exists():
                 shutil.copyfile(file, target / file.name)
+
+
+class _LazyModule(ModuleType):
+    """Stands for a module until one of its names is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self.__name__), name)
+
+
+def lazy_module(name: str) -> Any:
+    """Return a module that is imported when one of its names is first used; any thread may do so.
+
+    Parameters
+    ----------
+    name : str
+        Full name of the module.
+
+    Examples
+    --------
+    >>> colours = lazy_module("colorsys")
+    >>> colours.rgb_to_hsv(1, 0, 0)
+    (0.0, 1.0, 1)
+    """
+    return _LazyModule(name)

@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.text.languages import without_spaces
+from topicsteer.text.words import without_spaces
 
 # Two texts are nearly the same if they share this part of their runs of three words (Jaccard similarity).
 SAME = 0.8

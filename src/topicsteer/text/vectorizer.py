@@ -15,22 +15,40 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from topicsteer.system.lazy import lazy_module
 from topicsteer.system.threads import OrderedMap, ordered_map
-from topicsteer.text.languages import SEGMENTERS, all_stop_words, detect_languages, paper_words, stop_words
-from topicsteer.text.terms import Finder, choose, count
-from topicsteer.text.tokens import CHUNK_SIZE, Chunk, Keep, Spill, TextProgress, Tokens, drop, only_used, read, replace
-from topicsteer.text.words import PRESETS, Rule, Splitter, few_rows, locate, word_rule
+from topicsteer.text.tokens import (
+    CHUNK_SIZE,
+    Chunk,
+    Finder,
+    Keep,
+    RowArrays,
+    Spill,
+    TextProgress,
+    Tokens,
+    choose,
+    count,
+    drop,
+    only_used,
+    read,
+    replace,
+)
+from topicsteer.text.words import (
+    PRESETS,
+    SEGMENTERS,
+    Rule,
+    Splitter,
+    all_stop_words,
+    detect_languages,
+    few_rows,
+    locate,
+    paper_words,
+    stop_words,
+    word_rule,
+)
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-    from topicsteer.text import scanner
-else:
-    scanner = lazy_module("topicsteer.text.scanner")
-
-# Some rows of the matrix: their sizes, columns and values.
-RowArrays = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
 
 # Texts, and characters in them, that are transformed without the kernels: it takes less time than to load them.
 FEW_TEXTS, FEW_CHARACTERS = 100, 1 << 18
@@ -288,9 +306,7 @@ class TextVectorizer:
             tokens = self._read(raw_documents, run, progress)
             return self._whole_matrix(self._apply_rule(tokens, run), run)
 
-    def grow(
-        self, raw_documents: Iterable[str], *, forget_factor: float = 1.0, progress: TextProgress | None = None
-    ) -> csr_matrix:
+    def grow(self, raw_documents: Iterable[str], *, progress: TextProgress | None = None) -> csr_matrix:
         """Add new texts: old terms keep their columns, new terms come after them, and all weights are updated.
 
         A new term must be in enough of the new texts, by ``min_df`` and ``max_df``. If there are already
@@ -300,8 +316,6 @@ class TextVectorizer:
         ----------
         raw_documents : iterable of str
             The new texts.
-        forget_factor : float, default=1.0
-            Weight of an earlier text relative to a new one.
         progress : callable, optional
             As in `fit`.
 
@@ -324,11 +338,9 @@ class TextVectorizer:
             raise ValueError("this vectoriser does not know its number of texts: fit it again.")
         with self._start() as run:
             tokens = self._apply_rule(self._read(raw_documents, run, progress), run)
-            n_new, before = tokens.n_texts, self.n_texts_ * forget_factor
-            found_in = forget_factor * ((1 + self.n_texts_) * np.exp(1 - self.idf_) - 1)
-            n_all = before + n_new
-            min_df, max_df = (self._option(name, n_all) for name in ("min_df", "max_df"))
-            least, most = (float(df) if isinstance(df, Integral) else df * n_all for df in (min_df, max_df))
+            found_in = (1 + self.n_texts_) * np.exp(1 - self.idf_) - 1
+            n_all = self.n_texts_ + tokens.n_texts
+            least, most = self._bounds(n_all)
             limit = self._option("max_features")
             if limit is not None and len(self.vocabulary_) >= limit:
                 least = max(least, found_in.min() - 1e-6)
@@ -482,8 +494,7 @@ class TextVectorizer:
         self.languages_, self.stop_words_ = self._find_stop_words(tokens)
         tokens = self._apply_rule(tokens, run)
         n_texts = tokens.n_texts
-        min_df, max_df = (self._option(name, n_texts) for name in ("min_df", "max_df"))
-        least, most = (float(df) if isinstance(df, Integral) else df * n_texts for df in (min_df, max_df))
+        least, most = self._bounds(n_texts)
         terms, found_in = choose(tokens, self.ngram_range, (least, most), self._option("max_features"))
         if tokens.empty:
             raise ValueError(
@@ -493,12 +504,19 @@ class TextVectorizer:
         if not terms:
             raise ValueError(
                 f"no term is in at least {least:g} and at most {most:g} of the {n_texts} texts:"
-                f" lower min_df (now {min_df}) or raise max_df (now {max_df})."
+                f" lower min_df (now {self._option('min_df', n_texts)}) or raise max_df (now"
+                f" {self._option('max_df', n_texts)})."
             )
         self.vocabulary_ = {term: column for column, term in enumerate(terms)}
         self.idf_ = 1.0 + np.log((1 + n_texts) / (1 + found_in))
         self.n_texts_ = float(n_texts)
         return tokens
+
+    def _bounds(self, n_texts: float) -> tuple[float, float]:
+        """Least and largest number of texts that a term may be in."""
+        limits = (self._option(name, n_texts) for name in ("min_df", "max_df"))
+        least, most = (float(df) if isinstance(df, Integral) else df * n_texts for df in limits)
+        return least, most
 
     def _option(self, name: str, n_texts: float = np.inf) -> Any:
         """Value of a parameter; "auto" takes the value of the preset."""
@@ -540,10 +558,9 @@ class TextVectorizer:
         return word_rule(self.stop_words_, self._option("min_length"), self.lemmatizer, self.preset)
 
     def _weigh(self, tokens: Tokens, run: OrderedMap) -> Iterator[RowArrays]:
-        """Compute TF-IDF rows of unit length; the sublinear TF is 1 + log count."""
+        """Compute TF-IDF rows of unit length."""
         finder = Finder(self.vocabulary_, tokens.words, self.ngram_range[1])
-        sublinear = self._option("sublinear_tf")
-        return run(lambda chunk: scanner.weigh(finder.columns(chunk), chunk[1], self.idf_, sublinear), tokens.chunks)
+        return run(partial(finder.weigh, idf=self.idf_, sublinear=self._option("sublinear_tf")), tokens.chunks)
 
     def _blocks(self, tokens: Tokens, size: int) -> Iterator[csr_matrix]:
         """Matrices of about ``size`` bytes each."""

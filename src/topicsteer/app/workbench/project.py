@@ -26,7 +26,7 @@ from topicsteer.corpora import Documents
 from topicsteer.labels import codebook
 from topicsteer.system.files import replacing
 from topicsteer.system.values import check_ids, is_missing
-from topicsteer.text.languages import without_spaces
+from topicsteer.text.words import without_spaces
 
 # Greatest number of groups of a column that is no date.
 MOST_GROUPS = 24

@@ -29,13 +29,13 @@ from topicsteer.app.workbench.refusals import FILE, Conflict, Invalid, NotFound
 from topicsteer.app.workbench.session import Change, LabelSession
 from topicsteer.app.workbench.views import Copies, Views
 from topicsteer.corpora import Documents
-from topicsteer.guidance.embeddings import embed
+from topicsteer.guidance.keywords import embed
 from topicsteer.labels.codebook import Codebook
 from topicsteer.model.predictor import MODEL2VEC, Model2Vec, VectorFile, embeddings_named
 from topicsteer.model.settings import read_topics
 from topicsteer.system.files import Scratch, replacing
 from topicsteer.system.types import Array
-from topicsteer.text.languages import segmenter_of
+from topicsteer.text.words import segmenter_of
 
 SUFFIX = ".steer"
 # Seconds between two checks of the write-ahead log.

@@ -33,14 +33,14 @@ from topicsteer.app.workbench.map_view import stored_layout
 from topicsteer.app.workbench.progress_view import plain_shares
 from topicsteer.app.workbench.project import State, read_documents, stored_groups
 from topicsteer.corpora import Documents
-from topicsteer.guidance.embeddings import embed
+from topicsteer.guidance.keywords import embed
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import CHOSEN
 from topicsteer.model.edits import Split
 from topicsteer.model.predictor import for_documents
 from topicsteer.model.settings import DEFAULT_FREE
 from topicsteer.model.topic_model import TopicModel
-from topicsteer.text import TextVectorizer
+from topicsteer.text.vectorizer import TextVectorizer
 
 # Documents suggested after each fit.
 SUGGESTIONS = 100

@@ -1,21 +1,26 @@
-"""Starting values of W and H: label profiles, Random Acol, uniform."""
+"""From a problem to its result: its start, the loop with its history, and warnings about probable mistakes.
 
+A start is made of label profiles, means of random documents (Random Acol) or uniform numbers.
+"""
+
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
 from topicsteer.labels.supervision import Supervision
 from topicsteer.nmf import kernels
 from topicsteer.nmf.blocks import Block
-from topicsteer.nmf.checks import check_start
-from topicsteer.nmf.loop import transform
-from topicsteer.nmf.protocols import FirstWeights, Problem, Rows
-from topicsteer.nmf.statistics import insert
+from topicsteer.nmf.loop import Callback, factorise, pace_of, transform
+from topicsteer.nmf.protocols import FirstWeights, History, Problem, Result, Rows, WithHistory, insert
+from topicsteer.system.failures import warn_user
+from topicsteer.system.files import Scratch
 from topicsteer.system.types import Array
 
 # Number of random documents that Random Acol averages per topic.
@@ -160,3 +165,113 @@ def random_acol(X: Rows, n_components: int, rng: np.random.RandomState) -> Array
         shape=(n_components, X.shape[0]),
     )
     return X.combine(picks).astype(X.dtype)
+
+
+def solve(problem: Problem, scratch: Scratch | None = None, callback: Callback | None = None) -> Result:
+    """Solve a problem from its start, and warn about labels and topics that look like mistakes.
+
+    Parameters
+    ----------
+    problem : Problem
+        A problem with a start (see `topicsteer.nmf.factorisation`).
+    scratch : Scratch, optional
+        Folder for W on disk.
+    callback : callable, optional
+        Called with iteration, objective and seconds; True ends the loop.
+    """
+    warn_of_labels(problem)
+    kernels.announce(problem.rows.dtype)
+    pace = pace_of(problem)
+    backend = problem.rows.backend(problem, scratch)
+    before = problem.history
+    if before is None:
+        before = History.empty(len(problem.HT), problem.n_topics, problem.rows.dtype)
+    joined = WithHistory(backend, before)
+    result = factorise(
+        joined,
+        problem.HT,
+        problem.permitted,
+        solver=problem.parameters.solver,
+        regularisation=problem.regularisation,
+        tol=pace.tol * problem.share,  # an iteration cannot improve earlier documents
+        max_iter=problem.parameters.max_iter,
+        threads=problem.parameters.threads,
+        opening=pace.opening,
+        unit=problem.penalties is not None,
+        term_constraints=problem.term_constraints,
+        callback=callback,
+    )
+    history = None if problem.E is not None else joined.conclude(problem.totals)
+    warn_of_result(problem, result, pace.tol)
+    return replace(result, weights=backend.weights(), history=history)
+
+
+def check_start(init: tuple[ArrayLike, ArrayLike], X: Rows, d: int) -> tuple[Array, Array]:
+    """A copy of a start that is a pair (W, H)."""
+    n, t = X.shape
+    W, H = (np.array(factor, dtype=X.dtype) for factor in init)
+    if W.shape != (n, d) or H.shape != (d, t):
+        raise ValueError(f"init=(W, H) has shapes {W.shape} and {H.shape}; expected {(n, d)} and {(d, t)}.")
+    if not (np.isfinite(W).all() and np.isfinite(H).all() and (W >= 0).all() and (H >= 0).all()):
+        raise ValueError("init=(W, H) has negative, NaN or infinite entries; both must be non-negative.")
+    return W, H
+
+
+def warn_of_labels(problem: Problem) -> None:
+    """Warn about labels that look like mistakes; penalties tie topics without labels to documents."""
+    supervision = problem.supervision
+    guided = problem.penalties is not None
+    unlabelled = [supervision.topics[k] for k in np.flatnonzero(supervision.counts == 0) if k >= problem.old]
+    if unlabelled and not guided:
+        warn_user(
+            f"No document is labelled with {_listed(unlabelled)}: "
+            f"{'this topic starts' if len(unlabelled) == 1 else 'these topics start'} like a free topic."
+        )
+    spellings: dict[str, list[Hashable]] = {}
+    for name in supervision.topics:
+        spellings.setdefault(str(name).casefold(), []).append(name)
+    twice = [" and ".join(map(repr, names)) for names in spellings.values() if len(names) > 1]
+    if twice and not problem.old:
+        warn_user(
+            f"Topics that differ only in capital letters: {_listed(twice)}. If they are one topic, spell them alike."
+        )
+    empty = np.flatnonzero((problem.rows.sizes == 0) & supervision.labelled)
+    if empty.size:
+        rows = _listed(empty.tolist())
+        warn_user(f"Labelled but without any term, so of no use: document {rows} (rows counted from 0).")
+    nothing = np.flatnonzero(problem.permitted.sum(axis=1)[supervision.pattern] == 0)
+    if nothing.size and not guided:  # a guide leaves such documents to the free topics, or to none
+        warn_user(
+            f"The labels permit no topic in document {_listed(nothing.tolist())} (rows counted from 0), so it gets no "
+            "weights. Add free topics (n_components), or use NaN instead of 0 for unknown labels."
+        )
+
+
+def unexpected(problem: Problem, lost: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Lost topics, except rests, which may be empty; with penalties, known topics without a label may be empty too."""
+    counts, rests = problem.supervision.counts, problem.supervision.rests
+    meant = rests if problem.penalties is None else rests | (counts == 0)
+    return np.asarray(lost & ~np.pad(meant, (0, len(problem.free))))
+
+
+def warn_of_result(problem: Problem, result: Result, tol: float) -> None:
+    """Warn about a fit that lost topics or ended early."""
+    lost = [problem.names[k] for k in np.flatnonzero(unexpected(problem, result.lost))]
+    if lost:
+        warn_user(
+            f"The topics {_listed(lost)} are empty: other topics explain their documents. "
+            f"Fewer topics{', free_in_labelled=False' * problem.parameters.free_in_labelled} or other labels may help."
+        )
+    if result.ended == "interrupted":
+        warn_user(f"Interrupted: the estimator holds the result of iteration {result.n_iter}, the last complete one.")
+    elif result.ended == "max_iter" and tol > 0 and result.n_iter > 0:
+        warn_user(
+            f"The objective still fell by more than tol={tol:g} in iteration {result.n_iter}; "
+            "raise max_iter for a closer fit.",
+            ConvergenceWarning,
+        )
+
+
+def _listed(names: Sequence[object]) -> str:
+    """Up to eight names, separated by commas."""
+    return ", ".join(map(str, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
