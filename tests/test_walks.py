@@ -53,7 +53,7 @@ def test_a_row_of_a_table_to_a_report(table):
     with Walk() as walk:
         command_line([str(word) for word in order], standalone_mode=False)
     assert "nmf/loop.py" in walk.files
-    assert len(walk.files) <= 74, sorted(walk.files)
+    assert len(walk.files) <= 65, sorted(walk.files)
 
 
 def test_a_model_on_disk_to_a_prediction(tmp_path):
