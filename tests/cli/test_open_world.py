@@ -63,7 +63,14 @@ def test_fit_and_evaluate_take_the_world(run, table, tmp_path):
 def test_label_stores_the_world_in_the_project(run, table, tmp_path, monkeypatch):
     routes = pytest.importorskip("topicsteer.app.web.routes")
     worlds = []
-    monkeypatch.setattr(routes, "serve", lambda workbench, **_: worlds.append(workbench.session.settings.world))
+    class Server:
+        def __init__(self, workbench, *_):
+            self.workbench = workbench
+
+        def run(self):
+            worlds.append(self.workbench.session.settings.world)
+
+    monkeypatch.setattr(routes, "Server", Server)
     project = tmp_path / "subjects.steer"
     for options in ((), ("--world", "open"), (), ("--world", "closed")):
         assert run("label", table, "--project", project, "--no-browser", *options)[0] == 0

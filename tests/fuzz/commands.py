@@ -180,7 +180,7 @@ def run(arguments):
     out = io.StringIO()
     with (
         mock.patch.object(sys, "argv", ["topicsteer", *arguments]),
-        mock.patch("topicsteer.app.web.routes.serve"),
+        mock.patch("topicsteer.app.web.routes.Server.run"),
         mock.patch("sys.stdin", io.TextIOWrapper(io.BytesIO(b"tea from standard input"))),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(out),

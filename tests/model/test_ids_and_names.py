@@ -98,7 +98,7 @@ def test_a_label_file_and_an_update_agree_on_ids(tmp_path, monkeypatch):
 
     (tmp_path / "l.csv").write_text("id,labels\n3,tea\n'=x,coffee\n")
     model = fitted([*range(11), "=x"])
-    found = late_labels(model, ReadOptions(label_file=tmp_path / "l.csv"), True)
+    found = late_labels(model, ReadOptions(label_file=tmp_path / "l.csv"))
     assert found.ids == [3, "=x"]
     assert found.labels == [["tea"], ["coffee"]]
 
