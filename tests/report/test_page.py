@@ -107,7 +107,6 @@ def test_page_is_well_formed_and_holds_every_topic(d, evaluation):
     assert {f"topic-{k + 1}" for k in range(d)} <= page.ids
     links = {a["href"] for tag, a in page.tags if tag == "a"}
     assert all(link.startswith("#") and link[1:] in page.ids for link in links)
-    assert sum(tag == "circle" for tag, _ in page.tags) == d
 
 
 @pytest.mark.parametrize("groups", [1, 2, 17, 60])

@@ -21,7 +21,7 @@ from topicsteer.analysis.explain import merged
 from topicsteer.analysis.table_columns import Column, Grid, grid, typed
 from topicsteer.analysis.topics import COLUMNS, Topics, corrected
 from topicsteer.report.breakdown import Breakdown, TopicLink, share_part
-from topicsteer.report.map_page import MappedDocuments, lay_out, map_page
+from topicsteer.report.map_page import MappedDocuments, map_page
 from topicsteer.system.files import write_text
 from topicsteer.system.templates import render
 
@@ -205,7 +205,6 @@ def tree_of(topics: Topics, cards: Sequence[TopicCard]) -> list[TreeNode]:
 # Sections by their id, which is also the name of their template.
 SECTIONS = {
     "documents": "Document map",
-    "map": "Topic map",
     "tree": "Topic tree",
     "topics": "Topics",
     "shares": "Shares",
@@ -332,7 +331,6 @@ def render_report(data: ReportData) -> str:
         known_share=1 - none if known else 0.0,
         open=data.topics.open,
         belief=f"{data.belief} {measured}".strip(),
-        map=_map(data.topics, topics),
         document_map=None if data.documents is None else map_page(data.documents),
         tree=tree_of(data.topics, topics),
         topics=topics,
@@ -398,19 +396,6 @@ def _topics(data: ReportData) -> list[TopicCard]:
         )
         for k, name in enumerate(topics.names)
     ]
-
-
-def _map(topics: Topics, cards: Sequence[TopicCard]) -> dict[str, Any]:
-    """Lay out the topic map."""
-    width, height = 1040, 560
-    drawn = lay_out(topics, width, height)
-    marks = []
-    for k in np.argsort(-drawn.radii, kind="stable"):
-        (x, y), radius = drawn.centres[k], float(drawn.radii[k])
-        font = min(11, 1.9 * radius / len(str(k + 1)), 1.2 * radius)  # of the number in the circle
-        mark = {"topic": cards[k], "x": float(x), "y": float(y), "radius": radius, "font": font}
-        marks.append(mark | {"label": drawn.labels[k]})
-    return {"width": width, "height": height, "marks": marks}
 
 
 def _all_topics(topics: Topics, cards: Sequence[TopicCard]) -> Grid:
