@@ -706,7 +706,7 @@ def prevalence(
     source: Annotated[Path | None, Argument(help=TEXTS["source"])] = None,
     *,
     reading: "ReadOptions",
-    by: Annotated[list[str] | None, Option("--by", help=TEXTS["by"])] = None,
+    by: Annotated[str | None, Option(help=TEXTS["by"])] = None,
     weight: Annotated[str | None, Option(help=TEXTS["weight"])] = None,
     cluster: Annotated[str | None, Option(help=TEXTS["cluster"])] = None,
     coder: CoderFiles = None,
@@ -732,9 +732,7 @@ def prevalence(
             reading = reading.after(fitted.state_.reading)
             fitted.attach(read_corpus(source, reading, use, memory, fitted, progress=progress))
         answers = read_coders(fitted, coder or [], reading)
-        found = fitted.findings.prevalence(
-            by or None, coders=answers, weight=weight, cluster=cluster, progress=progress
-        )
+        found = fitted.findings.prevalence(by, coders=answers, weight=weight, cluster=cluster, progress=progress)
         shown = {"shares": found.table, "differences": found.differences, "trend": found.trend}[table]()
     write(pl.DataFrame(shown, infer_schema_length=None), out, readable=shares, formats=COLUMNS)
     for sentence in found.sentences:
@@ -854,8 +852,8 @@ def to_label(source: Path | None, reading: "ReadOptions") -> "Documents":
 CODES = {Kind.INPUT: 1, Kind.DEFECT: 3, Kind.MACHINE: 4}
 # Exit code after Ctrl-C.
 INTERRUPTED = 130
-# Options with several values.
-REPEATABLE = {"--by", "--coder", "--text"}
+# Options with several values, of all commands and of the report.
+REPEATABLE = {"--coder", "--text", "report --by"}
 app = typer.Typer(
     no_args_is_help=True, pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
 )
@@ -882,9 +880,10 @@ def main_options(
 
 def only_once(arguments: list[str]) -> None:
     """Refuse options that are given twice: the parser would drop all values but one."""
+    command = next((word for word in arguments if not word.startswith("-")), "")
     names = [word.split("=")[0] for word in arguments if word.startswith("--")]
     for name in names:
-        if names.count(name) > 1 and name not in REPEATABLE:
+        if names.count(name) > 1 and not {name, f"{command} {name}"} & REPEATABLE:
             hint = " Several columns of labels: --labels tea,coffee or --labels 'cs.*'." if name == "--labels" else ""
             raise ValueError(f"{name} is given twice, but only one value can be used.{hint}")
 

@@ -394,7 +394,7 @@ class Findings:
     @one_at_a_time
     def prevalence(
         self,
-        by: str | Sequence[str] | Groups | None = None,
+        by: str | Sequence[Any] | Groups | None = None,
         *,
         weight: str | ArrayLike | None = None,
         cluster: str | Sequence[Any] | None = None,
@@ -409,9 +409,9 @@ class Findings:
 
         Parameters
         ----------
-        by : column name or names, sequence of one value per document, or Groups, optional
+        by : column name, sequence of one value per document, or Groups, optional
             Groups of documents. A column of dates is grouped by a period that fits its range; ``"date:month"`` chooses
-            it. Several columns are crossed.
+            it.
         weight : column name or array (n_documents,), optional
             Survey weights.
         cluster : column name or sequence, optional
