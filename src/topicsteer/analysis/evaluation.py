@@ -273,16 +273,6 @@ class Scores:
             out[f"micro {name}"] = all_pairs if judged else math.nan
         return out
 
-    def levels(self, depth: Sequence[int]) -> dict[str, float]:
-        """Return the macro average precision of each level; ``depth`` is the level of each topic."""
-        level, precision = np.asarray(depth), self.measures()["average precision"]
-        out = {}
-        for number in np.unique(level):
-            own = precision[level == number]
-            mean = float(np.nanmean(own)) if np.isfinite(own).any() else math.nan
-            out[f"level {number + 1}, macro average precision"] = mean
-        return out
-
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
@@ -359,8 +349,7 @@ class Evaluation:
         """The comparison with the baselines, and the topics that could not be judged."""
         if not self.judged:
             return too_few_labels(self.names)
-        overall = {name: scores.summary() for name, scores in self.scores.items()}
-        verdict = compare(self._as_table(overall), self.table(), self.not_judged)
+        verdict = compare(self.summary(), self.table(), self.not_judged)
         return Verdict((*verdict.findings, Finding("neutral", self.scope))) if self.scope else verdict
 
     @property
@@ -369,17 +358,8 @@ class Evaluation:
         return str(self.judgement)
 
     def summary(self) -> Table:
-        """Return a table with one row per measure and one column per method.
-
-        A tree of topics also has one row per level.
-        """
+        """Return a table with one row per measure and one column per method."""
         columns = {name: scores.summary() for name, scores in self.scores.items()}
-        if not self.forest.flat:
-            for name, scores in self.scores.items():
-                columns[name] |= scores.levels(self.forest.depth)
-        return self._as_table(columns)
-
-    def _as_table(self, columns: dict[str, dict[str, float]]) -> Table:
         return {"measure": list(columns[OURS])} | {name: list(values.values()) for name, values in columns.items()}
 
     def table(self) -> Table:
