@@ -13,7 +13,6 @@ from problems import make_shares, make_topics
 
 from topicsteer.analysis.evaluation import Evaluation, Scores
 from topicsteer.metrics import AveragePrecision, Calibration, Decisions
-from topicsteer.report import page as report
 from topicsteer.report.page import Example, ReportData, render_report, write
 
 VOID = {"meta", "input", "link", "br", "img"}
@@ -64,7 +63,7 @@ def make_data(topics=None, **changes):
         "title": "A title",
         "topics": topics,
         "examples": {0: [Example("doc0", "rain at noon", ((0, 4, 1.0),))], 1: []},
-        "guidance": {"topic": names, "drift": [0.1] * len(names), "took effect": [True] * len(names)},
+        "guidance": {"topic": names, "followed": [0.1] * len(names), "took effect": [True] * len(names)},
         "evaluation": None,
         "settings": {"random_state": 0, "solver": "hals"},
     }
@@ -246,7 +245,7 @@ def test_the_header_of_a_closed_world_has_the_belief_alone():
     text = " ".join(Page(render_report(make_data(belief=belief))).text().split())
     assert belief in text
     assert "make up" not in text.split(belief)[0]
-    assert "The share of a free topic here is the mean part of a document that it makes up. A topic is" in text
+    assert "The share of a free topic here is the mean part of a document that it makes up." in text
     assert "The share of a free topic here" not in Page(render_report(make_data(open_topics()))).text()
 
 
@@ -258,28 +257,14 @@ def test_shares_of_an_open_world_are_mean_memberships_and_the_table_ends_with_no
     assert "(none)" not in render_report(make_data())
 
 
-def test_free_topics_show_their_number_of_groups():
-    text = " ".join(Page(render_report(make_data(open_topics(), groups=[1, 3]))).text().split())
-    facts = re.findall(r"12.5% share · main topic of \d+ documents(?: · (\d+ \w+))?", text)
-    assert facts[3:] == ["1 group", "3 groups"]
-    assert "made up of groups of similar documents" in text
-    assert "made up of groups" not in Page(render_report(make_data(open_topics()))).text()
-
-
-def test_main_topics_add_up_to_the_documents_with_a_topic():
-    topics = make_topics()
-    assert sum(report.main_topics(topics)) == int(topics.W.any(axis=1).sum())
-
-
 def test_guidance_explains_its_columns():
-    columns = {"topic": ["a", "b", "c"], "from labels": [0.25] * 3, "drift": [0.7] * 3, "took effect": [True] * 3}
+    columns = {"topic": ["a", "b", "c"], "followed": [0.25] * 3, "took effect": [True] * 3}
     page = render_report(make_data(guidance=columns))
     assert '<td class="n" data-value="0.25">25.0%</td>' in page
-    assert '<td class="n" data-value="0.7">0.700</td>' in page
     assert '<td><span class="yes">yes</span></td>' in page
-    for name in ("from labels", "drift", "took effect"):
+    for name in ("followed", "took effect"):
         assert f"<dt>{name}</dt><dd>" in page
-    assert "<dt>followed</dt>" not in page  # only what is in the table
+    assert "<dt>reason</dt>" not in page  # only what is in the table
 
 
 def test_guidance_says_where_labels_took_no_effect():

@@ -122,6 +122,7 @@ def fit(
 ) -> None:
     """Fit a model to a table of texts with some labels, and save it."""
     from topicsteer import TopicModel
+    from topicsteer.corpora.columns import path_hint
     from topicsteer.model.spool import Spool
 
     with work_folder(out, work) as use, cluster(scheduler) as client, working() as progress:
@@ -139,11 +140,11 @@ def fit(
         if report is not None:
             model.report(report, title=f"Topics of {Path(source).name}", progress=progress)
         table, belief = model.state_.topics.table(TERMS, none=True), model.belief  # while the files on disk exist
-        notes = topic_notes(model, topics, path_separator)
+        hint = path_hint(map(str, model.codebook.names))
     if not quiet:
         show_topics(table, repr(model)[1:-1], belief)
-    for note in notes:
-        notify(escape(note))
+    if path_separator is None and hint:
+        notify(escape(hint))
     command = ["topicsteer", "report", str(out), str(source), "--out", "report.html"]
     after = f"Next: {shlex.join(command)}" if report is None else f"The report is in {report}."
     notify(f"Saved in {out}. {escape(after)}")
@@ -179,16 +180,6 @@ def update(
     if not quiet:
         show_topics(table, repr(fitted)[1:-1], fitted.belief)
     notify(f"{escape(str(fitted.update_))}. Saved in {out}.")
-
-
-def topic_notes(model: "TopicModel", topics: Path | None, path_separator: str | None) -> list[str]:
-    """Sentences about keywords that several topics share, and about labels that look like paths."""
-    from topicsteer.analysis.label_advice import ambiguity_notes
-    from topicsteer.corpora.columns import path_hint
-
-    found = ambiguity_notes(model.state_.topics, model.codebook) if topics is not None else []
-    hint = path_hint(map(str, model.codebook.names)) if path_separator is None else ""
-    return [*found, *filter(None, [hint])]
 
 
 @reads

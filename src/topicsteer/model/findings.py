@@ -721,7 +721,6 @@ def report_data(
         evaluation=evaluation,
         settings=settings | model.vectorizer_.get_params(),
         belief=model.belief,
-        groups=[len(group) for group in state.free_groups],
         codebook=topic_columns(model.codebook),
         shares=parts,
         labelled=int(state.supervision.labelled.sum()),

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-import numpy as np
-
 from topicsteer import __version__
 from topicsteer.analysis import label_advice
 from topicsteer.analysis.evaluation import COLUMNS as SCORE_COLUMNS
@@ -149,9 +147,7 @@ class TopicCard:
     name: str
     origin: str
     share: float
-    main: int
     labelled: int | None
-    groups: int
     terms: list[tuple[str, float]]
     examples: list[tuple[Hashable, Excerpt]]
 
@@ -259,8 +255,6 @@ class ReportData:
         Everything that a repetition needs.
     belief : str
         A sentence about documents that have none of the known topics.
-    groups : sequence of int
-        Number of groups of documents that make up each free topic; empty if free topics have none.
     codebook : mapping of str to sequence
         Known topics with descriptions and keywords, one row per topic; for the workbook.
     shares : sequence of Breakdown
@@ -286,7 +280,6 @@ class ReportData:
     evaluation: Evaluation | None
     settings: Mapping[str, Any]
     belief: str = ""
-    groups: Sequence[int] = ()
     codebook: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     shares: Sequence[Breakdown] = ()
     documents: MappedDocuments | None = None
@@ -381,16 +374,13 @@ def _without_effect(guidance: Mapping[str, Sequence[Any]]) -> list[tuple[Any, st
 
 def _topics(data: ReportData) -> list[TopicCard]:
     topics = data.topics
-    mains = main_topics(topics)
     return [
         TopicCard(
             k + 1,
             name,
             "known" if topics.known(k) else "free",
             float(topics.share[k]),
-            mains[k],
             int(topics.labelled[k]) if topics.known(k) else None,
-            data.groups[k - topics.n_known] if data.groups and not topics.known(k) else 0,
             topics.term_strengths(k, 8),
             [(example.id, excerpt(example.text, example.spans)) for example in data.examples.get(k, ())],
         )
@@ -405,12 +395,6 @@ def _all_topics(topics: Topics, cards: Sequence[TopicCard]) -> Grid:
     bars = {"share": [share / largest for share in table["share"]]}
     links = {"topic": [card.key for card in cards] + [""] * topics.open}
     return grid("topic-table", "All topics", table, COLUMNS, bars=bars, links=links)
-
-
-def main_topics(topics: Topics) -> list[int]:
-    """For each topic, the number of documents in which it is the largest part."""
-    some = topics.proportions[topics.proportions.any(axis=1)]
-    return [int(n) for n in np.bincount(some.argmax(axis=1), minlength=len(topics))]
 
 
 @dataclass(frozen=True)
