@@ -102,8 +102,7 @@ def coders_of(
                 raise ValueError(f"coder {name}: the documents or topics are not the ones in the model.")
             found[name] = replace(given, name=given_name)
         elif isinstance(given, str | os.PathLike) or hasattr(given, "columns"):
-            source = Path(given) if isinstance(given, str) and "://" not in given else given
-            read = read_predictions(source, documents, topics, on_error=on_error, topic_of=lineage.topic)
+            read = read_predictions(given, documents, topics, on_error=on_error, topic_of=lineage.topic)
             found[name] = coder_of(given_name, read.labels, n, topics, scores=read.scores, lineage=lineage)
             if report is not None:
                 report(read.report)
