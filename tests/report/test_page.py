@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from problems import make_shares, make_topics
 
 from topicsteer.analysis.evaluation import Evaluation, Scores
-from topicsteer.metrics import AveragePrecision, Calibration, Decisions
+from topicsteer.metrics import AveragePrecision, Decisions
 from topicsteer.report.page import Example, ReportData, render_report, write
 
 VOID = {"meta", "input", "link", "br", "img"}
@@ -71,23 +71,20 @@ def make_data(topics=None, **changes):
 
 
 def make_evaluation(names=("topic 0", "topic 1"), found=None, **changes):
-    """Topicsteer ranks the first topic best, logistic regression the second; one bin of probabilities is empty."""
-    held = Calibration(
-        np.linspace(0, 1, 4), np.array([90, 0, 10]), np.array([0.1, np.nan, 0.9]), np.array([0.12, np.nan, 0.8])
-    )
+    """Topicsteer ranks the first topic best, logistic regression the second."""
     n, sided = len(names), np.ones(len(names), dtype=bool)
 
-    def method(first, other, right, held=None):
+    def method(first, other, right):
         scores = np.where(np.arange(n) == 0, first, other)
         decisions = Decisions(np.full(n, right), np.full(n, 10.0), np.full(n, 10.0))
-        return Scores(AveragePrecision(scores, float(scores.mean())), decisions, held, sided)
+        return Scores(AveragePrecision(scores, float(scores.mean())), decisions, sided)
 
     confused = np.zeros((n, n), dtype=int)
     confused[0, -1] = 7
     values = {
         "names": names,
         "counts": np.full(n, 30),
-        "scores": found or {"topicsteer": method(0.9, 0.2, 8.0, held), "logistic regression": method(0.7, 0.3, 9.0)},
+        "scores": found or {"topicsteer": method(0.9, 0.2, 8.0), "logistic regression": method(0.7, 0.3, 9.0)},
         "confusions": confused,
         "possible": np.where(confused, 30, 0),
         "folds": 3,
@@ -308,12 +305,11 @@ def test_an_evaluation_of_too_few_labels_has_no_tables():
     assert 'id="evaluation-table"' not in page
 
 
-def test_evaluation_has_its_calibration_and_the_confusions():
+def test_evaluation_has_the_confusions():
     evaluation = make_evaluation()
     page = render_report(make_data(evaluation=evaluation))
     section = page[page.index('<section id="evaluation"') : page.index('<section id="all"')]
     text = Page(page).text()
-    assert "topicsteer 0.028, where a topic was likely 0.100" in text
     rows = re.findall(r"<tr>.*?</tr>", section)
     assert any(all(part in row for part in ("topic 0", "topic 1", ">7<", ">30<")) for row in rows)
     for title in ("Scores per topic", "Most frequent confusions"):

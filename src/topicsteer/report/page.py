@@ -405,7 +405,6 @@ class Scorecard:
     summary: Grid | None = None
     topics: Grid | None = None
     confusion: Grid | None = None
-    calibration: Sequence[Sequence[str]] = ()
 
 
 def scorecard(evaluation: Evaluation) -> Scorecard:
@@ -415,11 +414,9 @@ def scorecard(evaluation: Evaluation) -> Scorecard:
     methods, topics, confusion = list(evaluation.scores), evaluation.table(), evaluation.confusion()
     bars = {name: topics[name] for name in ("precision", "recall", "F1")}
     shares = [part / max(whole, 1) for part, whole in zip(confusion["documents"], confusion["of"], strict=True)]
-    score = Column("", "number")
     return Scorecard(
         evaluation.judgement,
         grid("evaluation-table", "Scores of each method", evaluation.summary(), compared=methods),
         grid("evaluation-topics", "Scores of each topic", topics, SCORE_COLUMNS, compared=methods, bars=bars),
         grid("confusion-table", "Most frequent confusions", confusion, SCORE_COLUMNS, bars={"documents": shares}),
-        [[name, *map(score.format, errors)] for name, *errors in zip(*evaluation.calibration().values(), strict=True)],
     )
