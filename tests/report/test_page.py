@@ -309,7 +309,6 @@ def test_evaluation_has_the_confusions():
     evaluation = make_evaluation()
     page = render_report(make_data(evaluation=evaluation))
     section = page[page.index('<section id="evaluation"') : page.index('<section id="all"')]
-    text = Page(page).text()
     rows = re.findall(r"<tr>.*?</tr>", section)
     assert any(all(part in row for part in ("topic 0", "topic 1", ">7<", ">30<")) for row in rows)
     for title in ("Scores per topic", "Most frequent confusions"):
