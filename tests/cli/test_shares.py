@@ -38,14 +38,14 @@ def model(table, tmp_path_factory):
     return folder
 
 
-def test_shares_by_two_columns_with_weights_and_clusters(run, model, table, tmp_path):
+def test_shares_by_a_column_with_weights_and_clusters(run, model, table, tmp_path):
     out = tmp_path / "shares.csv"
-    options = ["--by", "region", "--by", "date:month", "--weight", "w", "--cluster", "author", "--precision", "2"]
+    options = ["--by", "date:month", "--weight", "w", "--cluster", "author", "--precision", "2"]
     code, _, notes = run("prevalence", model, table, *options, "--out", out)
     assert code == 0, notes
     found = pl.read_csv(out)
     assert found.columns == ["topic", "group", "share", "low", "high", "documents", "labels", "plain", "worth"]
-    assert found["group"].n_unique() == 1 + 2 * 4
+    assert found["group"].n_unique() == 1 + 4
     assert "Labels: 100 drawn at random." in notes
     assert "±2 points" in notes
     known = found.filter(pl.col("topic").is_in(list(WORDS)))
@@ -78,6 +78,7 @@ def test_a_small_memory_works_on_disk_with_the_same_result(run, model, table, tm
         (["--table", "trend"], 2, "--by with a column"),
         (["--precision", "0"], 2, "percentage points"),
         (["--weight", "w", "--weight", "w"], 1, "given twice"),
+        (["--by", "region", "--by", "date"], 1, "given twice"),
     ],
 )
 def test_wrong_options(run, model, table, options, code, words):

@@ -32,7 +32,6 @@ def test_a_model_from_keywords_and_back_to_a_file(run, corpus, tmp_path):
     assert "The encoding is cp1252." in err
     assert "line 4 has no topic and is empty." in err
     assert "'qqq'" in err  # occurs in no document
-    assert "The keyword 'cup' of 'Café' fits 'tea' as well" in err.replace("\n", " ")
     fitted = TopicModel.load(model)
     assert fitted.codebook.topics[1].keywords == ("coffee", "beans", "cup", "qqq")
     assert fitted.predict(["tea leaves", "coffee beans"]) == [["tea"], ["Café"]]

@@ -3,7 +3,6 @@ import csv
 import gzip
 import io
 import json
-import sys
 from contextlib import suppress
 
 import pandas as pd
@@ -572,30 +571,6 @@ def test_old_line_ends_in_large_files(tmp_path):
     path = write(tmp_path / "a.csv", "\r".join(["text", *texts]))
     assert read_table(path).texts == texts
     assert_same(path, BUFFER // 2)
-
-
-@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json", "a.parquet"])
-@pytest.mark.parametrize("packed", [False, True])
-def test_addresses_are_read_through_fsspec(tmp_path, name, packed):
-    fsspec = pytest.importorskip("fsspec")
-    content = gzip.compress(FILES[name]) if packed else FILES[name]
-    address = f"memory://folder/{name}{'.gz' * packed}"
-    with fsspec.open(address, "wb") as stream:
-        stream.write(content)
-    local = read_table(write(tmp_path / (name + ".gz" * packed), content), id="key")
-    assert read_table(address, id="key") == local
-    assert together(TableStream(address, ReadOptions(id="key"), size=1)) == local
-    assert read_table(f"file://{tmp_path}/{name}{'.gz' * packed}", id="key") == local
-    with pytest.raises(ReadError, match=r"memory://folder/no.csv: there is no such file"):
-        read_table("memory://folder/no.csv")
-    with pytest.raises(ReadError, match=r"gopher://a.csv: cannot be opened \(Protocol not known: gopher"):
-        read_table("gopher://a.csv")
-
-
-def test_addresses_without_fsspec(monkeypatch):
-    monkeypatch.setitem(sys.modules, "fsspec", None)
-    with pytest.raises(ReadError, match=r"memory://a.csv: remote files need fsspec: pip install fsspec"):
-        read_table("memory://a.csv")
 
 
 def test_none_of_the_topics_in_a_table(tmp_path):

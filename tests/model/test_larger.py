@@ -172,13 +172,6 @@ def test_command_line_says_what_it_chose(table, whole, tmp_path):
         assert_same(TopicModel.load(out), whole)
 
 
-def test_command_line_takes_an_address(table, tmp_path):
-    out = tmp_path / "model"
-    done = CliRunner().invoke(app, ["fit", table.resolve().as_uri(), "--free", "2", "-o", str(out), "-q"])
-    assert done.exit_code == 0, done.output
-    assert out.exists()
-
-
 @pytest.fixture(scope="module")
 def client():
     distributed = pytest.importorskip("distributed")

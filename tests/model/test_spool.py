@@ -86,15 +86,6 @@ def test_options_are_those_of_the_parts(tmp_path, source):
     assert not (tmp_path / "other").exists()
 
 
-@pytest.mark.usefixtures("small_pieces")
-def test_addresses(source, tmp_path):
-    fsspec = pytest.importorskip("fsspec")
-    with fsspec.open("memory://spool/texts.csv", "wb") as stream:
-        stream.write(source.read_bytes())
-    first = spool("memory://spool/texts.csv", tmp_path / "spool", **SMALL)
-    assert list(first.documents.texts) == table()["text"].to_list()
-
-
 def test_bad_rows_and_forbidden_topics(tmp_path):
     path = tmp_path / "a.jsonl"
     rows = [{"id": k, "text": f"grain number{k} ship"} for k in range(8)]

@@ -160,8 +160,6 @@ def test_guidance_report(model):
     assert table["documents"].to_list() == [2, 2]
     assert table["took effect"].to_list() == [True, True]
     assert table["followed"].to_list() == [1.0, 1.0]
-    assert (table["drift"] < 0.5).all()
-    assert table["from labels"].is_between(0, 1).all()
 
 
 def test_rename_and_merge():

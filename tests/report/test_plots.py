@@ -1,8 +1,10 @@
 import builtins
 
+import numpy as np
 import pytest
 from problems import make_shares, make_topics
 
+from topicsteer.analysis.topics import Topics
 from topicsteer.report import plots
 
 figures = pytest.importorskip("matplotlib.figure")
@@ -26,6 +28,15 @@ def test_topic_map_has_a_circle_and_a_number_for_each_topic(d):
     edges = {patch.get_linestyle() for patch in axes.patches}
     assert len(edges) == (2 if d > 1 else 1)  # free topics are dashed
     assert [text.get_text() for text in axes.get_legend().texts] == ["known topic", "free topic"]
+
+
+def test_circles_of_equal_topics_are_parted_the_same_way():
+    H = np.ones((5, 3))
+    topics = Topics(tuple("abcde"), 5, np.array(list("xyz")), H, np.ones((4, 5)), range(4), np.ones(5, int))
+    one, two = ([patch.center for patch in plots.topic_map(topics).axes[0].patches] for _ in range(2))
+    assert one == two
+    apart = np.linalg.norm(np.array(one)[:, None] - np.array(one)[None], axis=2) + np.eye(5) * 1e9
+    assert apart.min() > 40
 
 
 def test_term_bars_has_a_bar_for_each_term():

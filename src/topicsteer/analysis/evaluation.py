@@ -16,7 +16,7 @@ from topicsteer.analysis.table_columns import Column
 from topicsteer.guidance.outside import FEW_LABELS
 from topicsteer.labels.forest import FLAT, Forest
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision, assign_folds
-from topicsteer.metrics import AveragePrecision, Calibration, Decisions
+from topicsteer.metrics import AveragePrecision, Decisions
 from topicsteer.system.threads import one_blas_thread
 from topicsteer.system.types import Array
 
@@ -240,15 +240,12 @@ class Scores:
         Quality of the ranking of documents.
     decisions : Decisions
         Quality of the predictions.
-    calibration : Calibration or None
-        Quality of the probabilities; None if the scores are not probabilities.
     two_sided : array of bool (n_topics,)
         Topics with a hidden document that has the topic and one that lacks it. Other topics allow recall only.
     """
 
     ranking: AveragePrecision
     decisions: Decisions
-    calibration: Calibration | None
     two_sided: NDArray[np.bool_]
 
     def measures(self) -> dict[str, Array]:
@@ -271,16 +268,6 @@ class Scores:
             judged = np.isfinite(topics).any()
             out[f"macro {name}"] = float(np.nanmean(topics)) if judged else math.nan
             out[f"micro {name}"] = all_pairs if judged else math.nan
-        return out
-
-    def levels(self, depth: Sequence[int]) -> dict[str, float]:
-        """Return the macro average precision of each level; ``depth`` is the level of each topic."""
-        level, precision = np.asarray(depth), self.measures()["average precision"]
-        out = {}
-        for number in np.unique(level):
-            own = precision[level == number]
-            mean = float(np.nanmean(own)) if np.isfinite(own).any() else math.nan
-            out[f"level {number + 1}, macro average precision"] = mean
         return out
 
 
@@ -359,8 +346,7 @@ class Evaluation:
         """The comparison with the baselines, and the topics that could not be judged."""
         if not self.judged:
             return too_few_labels(self.names)
-        overall = {name: scores.summary() for name, scores in self.scores.items()}
-        verdict = compare(self._as_table(overall), self.table(), self.not_judged)
+        verdict = compare(self.summary(), self.table(), self.not_judged)
         return Verdict((*verdict.findings, Finding("neutral", self.scope))) if self.scope else verdict
 
     @property
@@ -369,17 +355,8 @@ class Evaluation:
         return str(self.judgement)
 
     def summary(self) -> Table:
-        """Return a table with one row per measure and one column per method.
-
-        A tree of topics also has one row per level.
-        """
+        """Return a table with one row per measure and one column per method."""
         columns = {name: scores.summary() for name, scores in self.scores.items()}
-        if not self.forest.flat:
-            for name, scores in self.scores.items():
-                columns[name] |= scores.levels(self.forest.depth)
-        return self._as_table(columns)
-
-    def _as_table(self, columns: dict[str, dict[str, float]]) -> Table:
         return {"measure": list(columns[OURS])} | {name: list(values.values()) for name, values in columns.items()}
 
     def table(self) -> Table:
@@ -406,15 +383,6 @@ class Evaluation:
             "of": [int(self.possible[pair]) for pair in pairs],
         }
 
-    def calibration(self) -> Table:
-        """Table with one row per method with probabilities: calibration error, in all and without the first bin."""
-        rows = {name: scores.calibration for name, scores in self.scores.items() if scores.calibration is not None}
-        return {
-            "method": list(rows),
-            "calibration error": [held.error for held in rows.values()],
-            "where a topic was likely": [held.claimed_error for held in rows.values()],
-        }
-
     def tables(self) -> dict[str, Any]:
         """Return all results as plain lists and numbers, for a report or a file; None where a value is undefined."""
         out: dict[str, Any] = {
@@ -422,7 +390,6 @@ class Evaluation:
             "verdict": self.verdict,
             "summary": self.summary(),
             "topics": self.table(),
-            "calibration": self.calibration(),
             "confusion": self.confusion(),
             "folds": self.folds,
             "labelled": self.labelled,
@@ -500,7 +467,6 @@ def evaluate(
     truth = HiddenTruth(states[:, judged] == PERMITTED, states[:, judged] == FORBIDDEN)
     scores = {name: values[:, judged] for name, values in zip(methods, all_scores, strict=True)}
     predicted = {name: values[:, judged] > 0 for name, values in zip(methods, all_predicted, strict=True)}
-    ranking = {name: truth.ranking(values) for name, values in scores.items()}
     marked = int(outsiders[rows].sum())
     corpus = None
     if unlabelled is not None and unlabelled.shares is not None and marked:
@@ -508,7 +474,7 @@ def evaluate(
     return Evaluation(
         tuple(str(supervision.topics[k]) for k in judged),
         supervision.counts[judged],
-        {name: truth.score(name, ranking[name], scores[name], predicted[name]) for name in methods},
+        {name: truth.score(scores[name], predicted[name]) for name in methods},
         *truth.confusions(predicted[OURS]),
         folds,
         int(supervision.labelled.sum()),
@@ -577,12 +543,10 @@ class HiddenTruth:
         given, two_sided = self.given[rows], self.two_sided
         return metrics.average_precision(given & two_sided, scores[rows], (given | self.lacks[rows]) & two_sided)
 
-    def score(self, method: str, ranking: AveragePrecision, scores: Array, predicted: NDArray[np.bool_]) -> Scores:
-        """Return scores of a method from its ranking, its probabilities and its predictions."""
-        known = self.given | self.lacks
-        held = None if method == CENTROID else metrics.calibration(self.given, scores, known)
-        decisions = metrics.precision_recall(self.given, predicted, known)
-        return Scores(ranking, decisions, held, self.two_sided)
+    def score(self, scores: Array, predicted: NDArray[np.bool_]) -> Scores:
+        """Return scores of a method from its scores of documents and its predictions."""
+        decisions = metrics.precision_recall(self.given, predicted, self.given | self.lacks)
+        return Scores(self.ranking(scores), decisions, self.two_sided)
 
     def confusions(self, predicted: NDArray[np.bool_]) -> tuple[Counts, Counts]:
         """Return the two counts of an `Evaluation`: ``confusions`` and ``possible``."""

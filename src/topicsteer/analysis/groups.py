@@ -46,7 +46,7 @@ class Groups:
     Parameters
     ----------
     column : str
-        The column or columns, as given by the user.
+        The column, as given by the user.
     names : tuple of str
         Names of the groups in order: by time, by number, or by name; ``(missing)`` is last.
     codes : array of int (n_documents,)
@@ -128,54 +128,24 @@ class Groups:
         codes = np.array([number[value] for value in text], dtype=np.int64)
         return _closed(cls(column, tuple(names), codes))
 
-    def cross(self, other: Groups) -> Groups:
-        """Groups of both columns together, such as "north, 2024-03"; combinations without a document do not exist.
 
-        Examples
-        --------
-        >>> both = Groups.of(["n", "s", "n"], "region").cross(Groups.of([2023, 2023, 2024], "year"))
-        >>> both.names, both.codes.tolist()
-        (('n, 2023', 'n, 2024', 's, 2023'), [0, 2, 1])
-        """
-        inside = (self.codes >= 0) & (other.codes >= 0)
-        pairs = self.codes * len(other.names) + other.codes
-        found, codes = np.unique(pairs[inside], return_inverse=True)
-        if len(found) > MOST_GROUPS:
-            raise ValueError(
-                f"{self.column} and {other.column} have {len(found):,} combinations: choose longer periods."
-            )
-        names = tuple(
-            f"{self.names[pair // len(other.names)]}, {other.names[pair % len(other.names)]}" for pair in found
-        )
-        every = np.full(len(self.codes), -1, dtype=np.int64)
-        every[inside] = codes
-        return Groups(f"{self.column}, {other.column}", names, every, None, (*self.notes, *other.notes))
-
-
-def column_groups(columns: Mapping[str, Sequence[Any]], by: str | Sequence[str]) -> Groups:
-    """Return groups by one column, or by several crossed; ``date:month`` names the period of a date.
+def column_groups(columns: Mapping[str, Sequence[Any]], by: str) -> Groups:
+    """Return groups by a column; ``date:month`` names the period of a date.
 
     Examples
     --------
     >>> column_groups({"year": [2023, 2024]}, "year").names
     ('2023', '2024')
     """
-    wanted = [by] if isinstance(by, str) else list(by)
-    groups: Groups | None = None
-    for name in wanted:
-        column, period = name, None
-        if name not in columns and ":" in name:
-            column, _, period = name.rpartition(":")
-        if column not in columns:
-            known = ", ".join(map(visible, columns)) or "none, so pass the table of the documents too"
-            near = near_miss(column, list(columns))
-            hint = f" Did you mean {near!r}?" if near else ""
-            raise ValueError(f"there is no column {column!r} to group by; the further columns are: {known}.{hint}")
-        own = Groups.of(columns[column], column, period)
-        groups = own if groups is None else groups.cross(own)
-    if groups is None:
-        raise ValueError("name at least one column to group by.")
-    return groups
+    column, period = by, None
+    if by not in columns and ":" in by:
+        column, _, period = by.rpartition(":")
+    if column not in columns:
+        known = ", ".join(map(visible, columns)) or "none, so pass the table of the documents too"
+        near = near_miss(column, list(columns))
+        hint = f" Did you mean {near!r}?" if near else ""
+        raise ValueError(f"there is no column {column!r} to group by; the further columns are: {known}.{hint}")
+    return Groups.of(columns[column], column, period)
 
 
 def _closed(groups: Groups) -> Groups:

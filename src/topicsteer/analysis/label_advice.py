@@ -268,13 +268,6 @@ COLUMNS = (
     Column("topic"),
     Column("documents", "count"),
     Column("followed", "share", "Share of the documents labelled with the topic that contain it."),
-    Column("from labels", "share", "Share of the topic in documents labelled with it. The rest is in other documents."),
-    Column(
-        "drift",
-        "number",
-        "Distance of the topic's terms from the mean of its labelled documents: 0 identical, 1 nothing in common. With "
-        "few labels a large drift is normal, since other documents bring words of their own. Look at the terms.",
-    ),
     Column(
         "took effect",
         "flag",
@@ -301,9 +294,8 @@ def label_effects(topics: Topics, supervision: Supervision, profiles: Array) -> 
     -------
     dict of str to list
         A table with these columns. ``documents``: number of documents labelled with the topic. ``followed``: share of
-        them that contain it. ``from labels``: share of the topic in documents labelled with it. ``drift``: distance of
-        its terms from the mean of these documents (0 none, 1 nothing in common). ``took effect``: at
-        least half of the documents contain the topic, and no other topic is closer to their mean. ``reason``: why it
+        them that contain it. ``took effect``: at least half of the documents contain the topic, and no other topic is
+        closer to their mean. ``reason``: why it
         did not take effect; empty if it did. A topic of a tree counts with all topics below it, and topics above and
         below are not others.
     """
@@ -312,11 +304,9 @@ def label_effects(topics: Topics, supervision: Supervision, profiles: Array) -> 
     W = topics.forest.summed(topics.W[:, :known])
     labelled = [given.indices[given.indptr[k] : given.indptr[k + 1]] for k in range(known)]
     followed = np.array([(W[rows, k] > 0).mean() if rows.size else 0.0 for k, rows in enumerate(labelled)])
-    inside = np.array([W[rows, k].sum(dtype=np.float64) for k, rows in enumerate(labelled)])
     norms = np.linalg.norm(profiles, axis=1)[:, None] * np.linalg.norm(H, axis=1)
     likeness = (profiles @ H.T) / np.maximum(norms, 1e-30)  # row: labelled documents of a topic; column: topic
     own, best = likeness.diagonal(), (likeness - 2 * related).max(axis=1, initial=0.0)
-    from_labels = inside / np.maximum(W.sum(axis=0, dtype=np.float64), 1e-30)
     reasons = []
     for k in range(known):
         if not supervision.counts[k]:
@@ -331,8 +321,6 @@ def label_effects(topics: Topics, supervision: Supervision, profiles: Array) -> 
         "topic": list(topics.names[:known]),
         "documents": supervision.counts.tolist(),
         "followed": followed.tolist(),
-        "from labels": from_labels.tolist(),
-        "drift": np.clip(1 - own, 0, 1).tolist(),
         "took effect": [not reason for reason in reasons],
         "reason": reasons,
     }
@@ -349,8 +337,6 @@ def _related(topics: Topics) -> NDArray[np.bool_]:
 
 # Proposed keywords per topic.
 PROPOSALS = 5
-# A keyword fits two topics if its weight in the second is at least this share of its weight in the first.
-SHARED = 0.5
 
 
 def proposed_keywords(topics: Topics, codebook: Codebook, n: int = PROPOSALS) -> dict[str, list[str]]:
@@ -378,29 +364,6 @@ def proposed_keywords(topics: Topics, codebook: Codebook, n: int = PROPOSALS) ->
         known = _words(" ".join([str(topic.name), topic.description, *topic.keywords, *topic.banned]))
         terms = topics.top_terms(k, n + len(known)) if topics.H[k].any() else []
         found[str(topic.name)] = [term for term in terms if not _words(term) & known][:n]
-    return found
-
-
-def ambiguity_notes(topics: Topics, codebook: Codebook) -> list[str]:
-    """Return one sentence per keyword that fits another known topic as well.
-
-    Weights are relative to the largest weight of each topic. A word of two topics hardly separates them.
-    """
-    column = {str(term): j for j, term in enumerate(topics.vocabulary)}
-    H = topics.H[: topics.n_known]
-    H = H / H.max(axis=1, keepdims=True, initial=1e-12)
-    found = []
-    for k, topic in enumerate(codebook):
-        for word in topic.keywords:
-            j = column.get(word.casefold())
-            if j is None:
-                continue
-            weights = H[:, j].copy()
-            weights[k] = 0
-            other = int(weights.argmax())
-            if weights[other] > 0 and weights[other] >= SHARED * H[k, j]:
-                names = f"{str(topic.name)!r} fits {str(codebook.topics[other].name)!r}"
-                found.append(f"The keyword {word!r} of {names} as well: choose a more specific word.")
     return found
 
 

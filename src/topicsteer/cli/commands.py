@@ -122,6 +122,7 @@ def fit(
 ) -> None:
     """Fit a model to a table of texts with some labels, and save it."""
     from topicsteer import TopicModel
+    from topicsteer.corpora.columns import path_hint
     from topicsteer.model.spool import Spool
 
     with work_folder(out, work) as use, cluster(scheduler) as client, working() as progress:
@@ -139,11 +140,11 @@ def fit(
         if report is not None:
             model.report(report, title=f"Topics of {Path(source).name}", progress=progress)
         table, belief = model.state_.topics.table(TERMS, none=True), model.belief  # while the files on disk exist
-        notes = topic_notes(model, topics, path_separator)
+        hint = path_hint(map(str, model.codebook.names))
     if not quiet:
         show_topics(table, repr(model)[1:-1], belief)
-    for note in notes:
-        notify(escape(note))
+    if path_separator is None and hint:
+        notify(escape(hint))
     command = ["topicsteer", "report", str(out), str(source), "--out", "report.html"]
     after = f"Next: {shlex.join(command)}" if report is None else f"The report is in {report}."
     notify(f"Saved in {out}. {escape(after)}")
@@ -179,16 +180,6 @@ def update(
     if not quiet:
         show_topics(table, repr(fitted)[1:-1], fitted.belief)
     notify(f"{escape(str(fitted.update_))}. Saved in {out}.")
-
-
-def topic_notes(model: "TopicModel", topics: Path | None, path_separator: str | None) -> list[str]:
-    """Sentences about keywords that several topics share, and about labels that look like paths."""
-    from topicsteer.analysis.label_advice import ambiguity_notes
-    from topicsteer.corpora.columns import path_hint
-
-    found = ambiguity_notes(model.state_.topics, model.codebook) if topics is not None else []
-    hint = path_hint(map(str, model.codebook.names)) if path_separator is None else ""
-    return [*found, *filter(None, [hint])]
 
 
 @reads
@@ -352,10 +343,7 @@ def predict(
     memory: Memory = None,
     quiet: Quiet = False,
 ) -> None:
-    """Predict topics: the rows of the table with predicted topics, and membership in each topic and in none of them.
-
-    A tree of topics also has one column per level.
-    """
+    """Predict topics: the rows of the table with predicted topics, and membership in each topic and in none of them."""
     fitted, look = load(model), out is None and sys.stdout.isatty()
     as_text = out is None or out.suffix == ".csv"  # these round numbers
     with working() as progress:
@@ -706,7 +694,7 @@ def prevalence(
     source: Annotated[Path | None, Argument(help=TEXTS["source"])] = None,
     *,
     reading: "ReadOptions",
-    by: Annotated[list[str] | None, Option("--by", help=TEXTS["by"])] = None,
+    by: Annotated[str | None, Option(help=TEXTS["by"])] = None,
     weight: Annotated[str | None, Option(help=TEXTS["weight"])] = None,
     cluster: Annotated[str | None, Option(help=TEXTS["cluster"])] = None,
     coder: CoderFiles = None,
@@ -732,9 +720,7 @@ def prevalence(
             reading = reading.after(fitted.state_.reading)
             fitted.attach(read_corpus(source, reading, use, memory, fitted, progress=progress))
         answers = read_coders(fitted, coder or [], reading)
-        found = fitted.findings.prevalence(
-            by or None, coders=answers, weight=weight, cluster=cluster, progress=progress
-        )
+        found = fitted.findings.prevalence(by, coders=answers, weight=weight, cluster=cluster, progress=progress)
         shown = {"shares": found.table, "differences": found.differences, "trend": found.trend}[table]()
     write(pl.DataFrame(shown, infer_schema_length=None), out, readable=shares, formats=COLUMNS)
     for sentence in found.sentences:
@@ -854,8 +840,8 @@ def to_label(source: Path | None, reading: "ReadOptions") -> "Documents":
 CODES = {Kind.INPUT: 1, Kind.DEFECT: 3, Kind.MACHINE: 4}
 # Exit code after Ctrl-C.
 INTERRUPTED = 130
-# Options with several values.
-REPEATABLE = {"--by", "--coder", "--text"}
+# Options with several values, of all commands and of the report.
+REPEATABLE = {"--coder", "--text", "report --by"}
 app = typer.Typer(
     no_args_is_help=True, pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]}
 )
@@ -882,9 +868,10 @@ def main_options(
 
 def only_once(arguments: list[str]) -> None:
     """Refuse options that are given twice: the parser would drop all values but one."""
+    command = next((word for word in arguments if not word.startswith("-")), "")
     names = [word.split("=")[0] for word in arguments if word.startswith("--")]
     for name in names:
-        if names.count(name) > 1 and name not in REPEATABLE:
+        if names.count(name) > 1 and not {name, f"{command} {name}"} & REPEATABLE:
             hint = " Several columns of labels: --labels tea,coffee or --labels 'cs.*'." if name == "--labels" else ""
             raise ValueError(f"{name} is given twice, but only one value can be used.{hint}")
 

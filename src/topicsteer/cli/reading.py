@@ -65,13 +65,7 @@ Memory = Annotated[str | None, Option(help=HELP["shared"]["memory"], rich_help_p
 Work = Annotated[Path | None, Option(help=HELP["shared"]["work"], rich_help_panel=MACHINE_PANEL)]
 
 
-def path_or_address(value: str) -> str | Path:
-    """A path, or an address such as s3://..."""
-    return value if "://" in value else Path(value)
-
-
-# The parser returns a path, or the address unchanged.
-Large = Annotated[str, Argument(parser=path_or_address, help=HELP["shared"]["large"])]
+Large = Annotated[Path, Argument(help=HELP["shared"]["large"])]
 Model = Annotated[Path, Argument(help=HELP["shared"]["model"])]
 Incomplete = Annotated[bool, Option("--incomplete", help=HELP["shared"]["incomplete"])]
 

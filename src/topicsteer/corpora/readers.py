@@ -141,19 +141,13 @@ BUFFER = 1 << 16
 ROW_COST = 100
 
 
-def is_address(place: str | Path) -> bool:
-    """Whether this is an address for fsspec, such as ``s3://bucket/a.csv``, and not a local file."""
-    return "://" in str(place)
-
-
 @dataclass(frozen=True)
 class TableFile:
-    """A file or address of a table, with the options to read it.
+    """A file with a table, and the options to read it.
 
     Parameters
     ----------
     path : str
-        Path or address.
     given_encoding : str, optional
         The encoding. Default: detected.
     delimiter : str, optional
@@ -238,9 +232,9 @@ def column_names(header: Sequence[str]) -> list[str]:
 
 @contextmanager
 def open_bytes(place: str | Path) -> Iterator[BinaryIO]:
-    """Open a file or address for reading, and unpack gzip; every error of the disk becomes a ReadError."""
+    """Open a file for reading, and unpack gzip; every error of the disk becomes a ReadError."""
     try:
-        with _open_address(str(place)) if is_address(place) else Path(place).open("rb") as stream:
+        with Path(place).open("rb") as stream:
             packed = stream.read(2) == GZIP_MAGIC
             stream.seek(0)
             yield Unpacked(gzip.GzipFile(fileobj=stream), place) if packed else stream
@@ -254,9 +248,9 @@ def open_bytes(place: str | Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def local_copy(path: str, suffix: str) -> Iterator[str]:
-    """Give a local, unpacked file: the file itself, or a temporary copy of a remote or packed one."""
+    """Give a local, unpacked file: the file itself, or a temporary copy of a packed one."""
     with open_bytes(path) as stream:
-        if not is_address(path) and not isinstance(stream, Unpacked):
+        if not isinstance(stream, Unpacked):
             yield path
             return
         with Scratch() as folder:
@@ -264,17 +258,6 @@ def local_copy(path: str, suffix: str) -> Iterator[str]:
             with copy.open("wb") as target:
                 shutil.copyfileobj(stream, target, 1 << 20)
             yield str(copy)
-
-
-def _open_address(address: str) -> BinaryIO:
-    try:
-        import fsspec
-    except ImportError:
-        raise ReadError(f"{address}: remote files need fsspec: pip install fsspec") from None
-    try:
-        return io.BufferedReader(fsspec.open(address, "rb").open(), 1 << 20)
-    except (ImportError, ValueError) as error:  # A missing package or an unknown protocol.
-        raise ReadError(f"{address}: cannot be opened ({error})") from None
 
 
 def find_encoding(path: str | Path) -> str:

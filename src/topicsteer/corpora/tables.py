@@ -40,7 +40,7 @@ class TableStream:
 
     Parameters
     ----------
-    source : path, address or table
+    source : path or table
         As in `read_table`.
     options : ReadOptions, optional
         Columns, encoding and bad rows; with ``on_error="raise"`` bad rows raise at the end of a loop. With a label
@@ -237,11 +237,11 @@ def _all_rows(table: Table) -> Iterable[tuple[int | None, int]]:
 def read_documents(
     source: object, options: ReadOptions = DEFAULT, *, keep_empty: bool = False, keep_all: bool = False
 ) -> Documents:
-    """Read documents from a folder, a file, an address, or a table in memory.
+    """Read documents from a folder, a file or a table in memory.
 
     Parameters
     ----------
-    source : path, address, DataFrame, list of str or list of dict
+    source : path, DataFrame, list of str or list of dict
         Any source of `read_folder` or `read_table`.
     options : ReadOptions, optional
         Columns, encoding, label file and bad rows. A folder has no columns: ``labels="folders"`` takes the names of
@@ -295,9 +295,8 @@ def read_table(source: object, **options: Unpack[ReadKeywords]) -> Documents:
 
     Parameters
     ----------
-    source : path, address, DataFrame, list of str or list of dict
-        Files: .csv, .tsv, .xlsx, .jsonl, .json (a list of objects) or .parquet, each also with .gz. Addresses such
-        as ``s3://bucket/a.csv`` are opened by fsspec (the extra ``remote``, and the fsspec package of that protocol).
+    source : path, DataFrame, list of str or list of dict
+        Files: .csv, .tsv, .xlsx, .jsonl, .json (a list of objects) or .parquet, each also with .gz.
     text : str or list of str, optional
         The column of texts. Several are joined, and a row counts if one of them has a text.
     labels : str, list of str or False, optional

@@ -321,14 +321,14 @@ def same_but_texts(a: FittedState, b: FittedState) -> bool:
 # --- columns ---
 
 
-def groups_of(by: str | Sequence[str] | Groups | None, columns: Columns, n: int) -> Groups | None:
-    """The groups by one or several columns, or by one value per document."""
+def groups_of(by: str | Sequence[Any] | Groups | None, columns: Columns, n: int) -> Groups | None:
+    """The groups by a column, or by one value per document."""
     if by is None or isinstance(by, Groups):
         found = by
-    elif not isinstance(by, str) and len(by) == n > len(columns):
-        found = Groups.of(list(by), str(getattr(by, "name", None) or "group"))
-    else:
+    elif isinstance(by, str):
         found = column_groups(columns, by)
+    else:
+        found = Groups.of(list(by), str(getattr(by, "name", None) or "group"))
     if found is not None and len(found.codes) != n:
         raise ValueError(f"there are {len(found.codes):,} groups for {n:,} documents: pass one per document.")
     return found

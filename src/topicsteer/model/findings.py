@@ -102,8 +102,7 @@ def coders_of(
                 raise ValueError(f"coder {name}: the documents or topics are not the ones in the model.")
             found[name] = replace(given, name=given_name)
         elif isinstance(given, str | os.PathLike) or hasattr(given, "columns"):
-            source = Path(given) if isinstance(given, str) and "://" not in given else given
-            read = read_predictions(source, documents, topics, on_error=on_error, topic_of=lineage.topic)
+            read = read_predictions(given, documents, topics, on_error=on_error, topic_of=lineage.topic)
             found[name] = coder_of(given_name, read.labels, n, topics, scores=read.scores, lineage=lineage)
             if report is not None:
                 report(read.report)
@@ -394,7 +393,7 @@ class Findings:
     @one_at_a_time
     def prevalence(
         self,
-        by: str | Sequence[str] | Groups | None = None,
+        by: str | Sequence[Any] | Groups | None = None,
         *,
         weight: str | ArrayLike | None = None,
         cluster: str | Sequence[Any] | None = None,
@@ -409,9 +408,9 @@ class Findings:
 
         Parameters
         ----------
-        by : column name or names, sequence of one value per document, or Groups, optional
+        by : column name, sequence of one value per document, or Groups, optional
             Groups of documents. A column of dates is grouped by a period that fits its range; ``"date:month"`` chooses
-            it. Several columns are crossed.
+            it.
         weight : column name or array (n_documents,), optional
             Survey weights.
         cluster : column name or sequence, optional
@@ -721,7 +720,6 @@ def report_data(
         evaluation=evaluation,
         settings=settings | model.vectorizer_.get_params(),
         belief=model.belief,
-        groups=[len(group) for group in state.free_groups],
         codebook=topic_columns(model.codebook),
         shares=parts,
         labelled=int(state.supervision.labelled.sum()),

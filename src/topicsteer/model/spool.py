@@ -14,7 +14,6 @@ from topicsteer.corpora import Documents, Labels, ReadOptions, ReadReport, Table
 from topicsteer.corpora.columns import is_storable, label_candidates
 from topicsteer.corpora.documents import DEFAULT, DiskSequence, DiskSequenceWriter, Names, OnError, without_labels
 from topicsteer.corpora.label_files import match_labels, read_label_file
-from topicsteer.corpora.readers import is_address
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.failures import warn_user
 from topicsteer.system.files import replacing_folder
@@ -97,7 +96,7 @@ def spool(
 
     Parameters
     ----------
-    source : path, address or Dask DataFrame
+    source : path or Dask DataFrame
         A source of `TableStream`.
     folder : path
         A new folder, or the folder of an earlier spool, which is replaced.
@@ -207,22 +206,11 @@ def memory_needed(source: str | os.PathLike[str]) -> int:
 
     The estimate is ten times the plain text, measured on fits to hundreds of thousands of abstracts.
     """
-    name = os.fspath(source)
-    packed = PACKED if name.lower().endswith((".gz", ".parquet", ".pq", ".xlsx", ".xlsm")) else 1
-    return NEEDED * packed * _size(name)
-
-
-def _size(name: str) -> int:
-    """Return the bytes of a file or an address; 0 for a folder, and for an error, which reading reports."""
-    if not is_address(name):
-        return Path(name).stat().st_size if Path(name).is_file() else 0
-    try:
-        import fsspec
-
-        system, path = fsspec.core.url_to_fs(name)
-        return int(system.size(path) or 0)
-    except Exception:  # each protocol has its own errors
+    path = Path(source)
+    if not path.is_file():  # a folder is read in memory, and reading reports errors
         return 0
+    packed = PACKED if path.suffix.lower() in (".gz", ".parquet", ".pq", ".xlsx", ".xlsm") else 1
+    return NEEDED * packed * path.stat().st_size
 
 
 def _texts(
@@ -320,7 +308,7 @@ def documents_of(
         return source
     if isinstance(source, str) and "\n" in source:
         raise TypeError("expected a list of texts, a table or a path, but got one long text: put it in a list, [text].")
-    if isinstance(source, str) and " " in source and "://" not in source and not Path(source).exists():
+    if isinstance(source, str) and " " in source and not Path(source).exists():
         raise TypeError(f"there is no file {source!r}; if it is a text, put it in a list, [text].")
     if isinstance(source, list | tuple) and not source:
         return Documents([], [], numbered=True)

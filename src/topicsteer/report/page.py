@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-import numpy as np
-
 from topicsteer import __version__
 from topicsteer.analysis import label_advice
 from topicsteer.analysis.evaluation import COLUMNS as SCORE_COLUMNS
@@ -21,7 +19,7 @@ from topicsteer.analysis.explain import merged
 from topicsteer.analysis.table_columns import Column, Grid, grid, typed
 from topicsteer.analysis.topics import COLUMNS, Topics, corrected
 from topicsteer.report.breakdown import Breakdown, TopicLink, share_part
-from topicsteer.report.map_page import MappedDocuments, lay_out, map_page
+from topicsteer.report.map_page import MappedDocuments, map_page
 from topicsteer.system.files import write_text
 from topicsteer.system.templates import render
 
@@ -149,9 +147,7 @@ class TopicCard:
     name: str
     origin: str
     share: float
-    main: int
     labelled: int | None
-    groups: int
     terms: list[tuple[str, float]]
     examples: list[tuple[Hashable, Excerpt]]
 
@@ -205,7 +201,6 @@ def tree_of(topics: Topics, cards: Sequence[TopicCard]) -> list[TreeNode]:
 # Sections by their id, which is also the name of their template.
 SECTIONS = {
     "documents": "Document map",
-    "map": "Topic map",
     "tree": "Topic tree",
     "topics": "Topics",
     "shares": "Shares",
@@ -260,8 +255,6 @@ class ReportData:
         Everything that a repetition needs.
     belief : str
         A sentence about documents that have none of the known topics.
-    groups : sequence of int
-        Number of groups of documents that make up each free topic; empty if free topics have none.
     codebook : mapping of str to sequence
         Known topics with descriptions and keywords, one row per topic; for the workbook.
     shares : sequence of Breakdown
@@ -287,7 +280,6 @@ class ReportData:
     evaluation: Evaluation | None
     settings: Mapping[str, Any]
     belief: str = ""
-    groups: Sequence[int] = ()
     codebook: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     shares: Sequence[Breakdown] = ()
     documents: MappedDocuments | None = None
@@ -332,7 +324,6 @@ def render_report(data: ReportData) -> str:
         known_share=1 - none if known else 0.0,
         open=data.topics.open,
         belief=f"{data.belief} {measured}".strip(),
-        map=_map(data.topics, topics),
         document_map=None if data.documents is None else map_page(data.documents),
         tree=tree_of(data.topics, topics),
         topics=topics,
@@ -383,34 +374,18 @@ def _without_effect(guidance: Mapping[str, Sequence[Any]]) -> list[tuple[Any, st
 
 def _topics(data: ReportData) -> list[TopicCard]:
     topics = data.topics
-    mains = main_topics(topics)
     return [
         TopicCard(
             k + 1,
             name,
             "known" if topics.known(k) else "free",
             float(topics.share[k]),
-            mains[k],
             int(topics.labelled[k]) if topics.known(k) else None,
-            data.groups[k - topics.n_known] if data.groups and not topics.known(k) else 0,
             topics.term_strengths(k, 8),
             [(example.id, excerpt(example.text, example.spans)) for example in data.examples.get(k, ())],
         )
         for k, name in enumerate(topics.names)
     ]
-
-
-def _map(topics: Topics, cards: Sequence[TopicCard]) -> dict[str, Any]:
-    """Lay out the topic map."""
-    width, height = 1040, 560
-    drawn = lay_out(topics, width, height)
-    marks = []
-    for k in np.argsort(-drawn.radii, kind="stable"):
-        (x, y), radius = drawn.centres[k], float(drawn.radii[k])
-        font = min(11, 1.9 * radius / len(str(k + 1)), 1.2 * radius)  # of the number in the circle
-        mark = {"topic": cards[k], "x": float(x), "y": float(y), "radius": radius, "font": font}
-        marks.append(mark | {"label": drawn.labels[k]})
-    return {"width": width, "height": height, "marks": marks}
 
 
 def _all_topics(topics: Topics, cards: Sequence[TopicCard]) -> Grid:
@@ -422,12 +397,6 @@ def _all_topics(topics: Topics, cards: Sequence[TopicCard]) -> Grid:
     return grid("topic-table", "All topics", table, COLUMNS, bars=bars, links=links)
 
 
-def main_topics(topics: Topics) -> list[int]:
-    """For each topic, the number of documents in which it is the largest part."""
-    some = topics.proportions[topics.proportions.any(axis=1)]
-    return [int(n) for n in np.bincount(some.argmax(axis=1), minlength=len(topics))]
-
-
 @dataclass(frozen=True)
 class Scorecard:
     """An evaluation as a report shows it; without tables if nothing could be judged."""
@@ -436,7 +405,6 @@ class Scorecard:
     summary: Grid | None = None
     topics: Grid | None = None
     confusion: Grid | None = None
-    calibration: Sequence[Sequence[str]] = ()
 
 
 def scorecard(evaluation: Evaluation) -> Scorecard:
@@ -446,11 +414,9 @@ def scorecard(evaluation: Evaluation) -> Scorecard:
     methods, topics, confusion = list(evaluation.scores), evaluation.table(), evaluation.confusion()
     bars = {name: topics[name] for name in ("precision", "recall", "F1")}
     shares = [part / max(whole, 1) for part, whole in zip(confusion["documents"], confusion["of"], strict=True)]
-    score = Column("", "number")
     return Scorecard(
         evaluation.judgement,
         grid("evaluation-table", "Scores of each method", evaluation.summary(), compared=methods),
         grid("evaluation-topics", "Scores of each topic", topics, SCORE_COLUMNS, compared=methods, bars=bars),
         grid("confusion-table", "Most frequent confusions", confusion, SCORE_COLUMNS, bars={"documents": shares}),
-        [[name, *map(score.format, errors)] for name, *errors in zip(*evaluation.calibration().values(), strict=True)],
     )

@@ -24,7 +24,6 @@ import numpy as np
 
 from topicsteer.analysis import map_layout as maps
 from topicsteer.analysis.groups import Groups
-from topicsteer.analysis.label_advice import ambiguity_notes
 from topicsteer.analysis.suggestions import Doubt
 from topicsteer.app.workbench import fit_process as messages
 from topicsteer.app.workbench.current_model import Point, SuggestedRow, column_keys
@@ -135,8 +134,7 @@ class Worker:
             warnings.simplefilter("always")
             model = self._fitted(order)
             model.save(order.folder)
-            notes = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
-            notes = [*notes, *ambiguity_notes(model.state_.topics, model.codebook)][:8]
+            notes = [str(w.message) for w in caught if issubclass(w.category, UserWarning)][:8]
         self.model, self.folder = model, order.folder
         self.send(messages.Finished(order.folder, time.monotonic() - begin, notes))
         with suppress(Superseded):
