@@ -86,14 +86,6 @@ def test_suggestions_are_unlabelled_documents_and_checks_have_keys(fitted):
     assert check.probability < 0.5
 
 
-def test_hidden_labels_are_found_again(fitted):
-    _, _, found = fitted
-    *_, scores = found[-2].curve
-    assert scores.documents == len(LABELS) + 1
-    assert 0.8 < scores.micro <= 1
-    assert 0.8 < scores.macro <= 1
-
-
 def test_the_next_fit_continues_the_last(fitted, project, tmp_path, monkeypatch):
     worker, _, _ = fitted
     before, after, fit = worker.model, [], TopicModel.fit
@@ -119,12 +111,6 @@ def test_without_labels_there_is_nothing_to_suggest_or_evaluate(project, tmp_pat
     assert kinds(found) == ["Finished", "Learnt", "Rested"]
     suggested = next(report for report in found if isinstance(report, messages.Learnt))
     assert suggested.given() == {}
-
-
-def test_few_labels_are_not_evaluated(project, tmp_path):
-    worker = Worker(io.StringIO())
-    worker.work(order(project, tmp_path, {0: ["tea"], 1: ["coffee"]}))
-    assert all("curve" not in report.given() for report in reports(worker) if isinstance(report, messages.Learnt))
 
 
 def test_a_waiting_order_comes_before_suggestions(project, tmp_path):

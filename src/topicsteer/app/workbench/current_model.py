@@ -41,19 +41,6 @@ class SuggestedRow(msgspec.Struct, frozen=True):
     why: str
 
 
-class Point(msgspec.Struct, frozen=True):
-    """A point of the learning curve: average precision on hidden labels, with standard errors.
-
-    It is taken over all labels (micro) and as a mean over topics (macro).
-    """
-
-    documents: int
-    micro: float
-    macro: float
-    micro_error: float = 0.0
-    macro_error: float = 0.0
-
-
 class GroupShares(msgspec.Struct, frozen=True):
     """Shares of topics in the groups of a column: a row per group, the first of them for all documents.
 
@@ -92,8 +79,6 @@ class ModelRecord(msgspec.Struct, omit_defaults=True):
         Documents to label next, and labels that look wrong, with keys of topics in place of column numbers.
     outlook : str
         Advice on whether more labels help.
-    curve : list of Point
-        The evaluation on hidden labels, with a part of the labels and last with all of them.
     shares : dict
         Shares by group, for each column.
     """
@@ -107,7 +92,6 @@ class ModelRecord(msgspec.Struct, omit_defaults=True):
     suggestions: list[SuggestedRow] = []
     checks: list[Doubt] = []
     outlook: str = ""
-    curve: list[Point] = []
     shares: dict[str, GroupShares] = {}
 
     @classmethod

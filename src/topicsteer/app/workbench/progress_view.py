@@ -1,4 +1,4 @@
-"""Read-only answers for the page "Progress": learning curve, advice, shares of topics by group."""
+"""Read-only answers for the page "Progress": advice, shares of topics by group."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from topicsteer.analysis.prevalence import Prevalence
 from topicsteer.analysis.suggestions import FEW
 from topicsteer.app.workbench.answers import GroupTable, GroupTopic, ProgressPage
-from topicsteer.app.workbench.current_model import OUTSIDE, GroupShares, Key, Point
+from topicsteer.app.workbench.current_model import OUTSIDE, GroupShares, Key
 from topicsteer.app.workbench.refusals import NotFound
 from topicsteer.app.workbench.views import Views
 from topicsteer.report.breakdown import DRAWN, NO_LINK, Breakdown, bar_chart, line_chart
@@ -20,15 +20,7 @@ from topicsteer.system.values import ALL, NONE
 
 def progress_page(views: Views) -> ProgressPage:
     """Return the whole page."""
-    return ProgressPage(curve=learning_curve(views), advice=advice(views), columns=list(views.project.groups))
-
-
-def learning_curve(views: Views) -> list[Point]:
-    """Return one point per evaluated fit; the first fit also shows the points with a part of its labels."""
-    curve = list[Point]()
-    for _, _, record in views.project.models.finished():
-        curve += record.curve[-1:] if curve else record.curve
-    return curve
+    return ProgressPage(advice=advice(views), columns=list(views.project.groups))
 
 
 def advice(views: Views) -> str:

@@ -25,6 +25,7 @@ from topicsteer.app.workbench.refusals import Invalid
 from topicsteer.corpora import Documents
 from topicsteer.labels import codebook
 from topicsteer.system.files import replacing
+from topicsteer.system.templates import visible
 from topicsteer.system.values import check_ids, is_missing
 from topicsteer.text.languages import without_spaces
 
@@ -192,11 +193,18 @@ class ProjectSettings(msgspec.Struct, frozen=True):
         return cls(**{name: stored[name.replace("_", " ")] for name in FIELDS if name.replace("_", " ") in stored})
 
     def changed(self, values: Mapping[str, Any]) -> ProjectSettings:
-        """Return the settings with new values, or refuse them."""
-        try:
-            return msgspec.convert(msgspec.structs.asdict(self) | dict(values), ProjectSettings)
-        except msgspec.ValidationError as error:
-            raise Invalid(f"This setting is not allowed: {error}.") from error
+        """Return the settings with new values, or refuse the first value that is not allowed."""
+        settings = self
+        for name, value in values.items():
+            try:
+                settings = msgspec.convert(msgspec.structs.asdict(settings) | {name: value}, ProjectSettings)
+            except msgspec.ValidationError as error:
+                title, given = name.replace("_", " "), "a list or an object"
+                if not isinstance(value, list | dict):  # these may be too deep for JSON
+                    given = visible(json.dumps(value, ensure_ascii=False), 60)
+                sentence = f"The setting “{title}” is {EXPECTED[name]}, not {given}. Nothing was changed."
+                raise Invalid(sentence) from error
+        return settings
 
     def stored(self, names: Iterable[str]) -> dict[str, Any]:
         """Return some values under their names in the project file, which have spaces."""
@@ -204,6 +212,18 @@ class ProjectSettings(msgspec.Struct, frozen=True):
 
 
 FIELDS = ProjectSettings.__struct_fields__
+# The values of each setting, for messages.
+EXPECTED = {
+    "target": "a whole number from 1 to 10,000,000, or null for ten documents per topic",
+    "refit_after": "a whole number from 0 to 100,000",
+    "free_topics": "a whole number from 0 to 500",
+    "complete": "true or false",
+    "world": '"open", "closed", or null if each fit decides',
+    "blind": "true or false",
+    "overlap": "a whole number from 0 to 1,000",
+    "overlap_people": "a whole number from 2 to 20",
+    "path_separator": "a text of at most 8 characters that are not all spaces, or null if no name is a path",
+}
 
 # --- columns that can be groups: few values, or dates ---
 

@@ -27,7 +27,7 @@ from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.label_advice import ambiguity_notes
 from topicsteer.analysis.suggestions import Doubt
 from topicsteer.app.workbench import fit_process as messages
-from topicsteer.app.workbench.current_model import Point, SuggestedRow, column_keys
+from topicsteer.app.workbench.current_model import SuggestedRow, column_keys
 from topicsteer.app.workbench.fit_process import AnyReport, CancelOrder, FitOrder, MapOrder, SplitOrder, Work
 from topicsteer.app.workbench.map_view import stored_layout
 from topicsteer.app.workbench.progress_view import plain_shares
@@ -206,17 +206,9 @@ class Worker:
         self.send(messages.LaidOut(stored_layout(layout)))
 
     def _evaluate(self, model: TopicModel) -> None:
-        """Report the advice on more labels, with the average precision on hidden labels."""
+        """Report the advice on more labels."""
         advice = model.labels.advice(lambda step, total: self._advise("check", step - 1, total, ""))
-        curve = advice.curve
-        if curve is None:
-            self.send(messages.Learnt(outlook=advice.sentence))
-            return
-        labelled = int((np.diff(model.state_.supervision.indicator().indptr) > 0).sum())
-        scores = zip(curve.micro, curve.macro, curve.micro_error, curve.macro_error, strict=True)
-        documents = [*map(round, curve.labelled[:-1]), labelled]
-        points = [Point(n, *own) for n, own in zip(documents, scores, strict=True)]
-        self.send(messages.Learnt(outlook=advice.sentence, curve=points))
+        self.send(messages.Learnt(outlook=advice.sentence))
 
     def _share(self, model: TopicModel, project: str) -> None:
         """Report shares of topics in the groups of columns."""
