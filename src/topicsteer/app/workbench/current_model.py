@@ -44,20 +44,13 @@ class SuggestedRow(msgspec.Struct, frozen=True):
 class GroupShares(msgspec.Struct, frozen=True):
     """Shares of topics in the groups of a column: a row per group, the first of them for all documents.
 
-    ``keys`` are the topics of the columns, the others are fields of `Prevalence`; None where a value is not defined.
+    ``keys`` are the topics of the columns. ``arrays`` are fields of `Prevalence`, with None for an undefined value.
     """
 
     keys: list[Key]
     level: float
     notes: list[str]
-    share: list[list[float | None]]
-    low: list[list[float | None]]
-    high: list[list[float | None]]
-    plain: list[list[float | None]]
-    worth: list[list[float | None]]
-    labels: list[list[float | None]]
-    drawn: list[list[float | None]]
-    variance: list[list[float | None]]
+    arrays: dict[str, list[list[float | None]]]
 
 
 class ModelRecord(msgspec.Struct, omit_defaults=True):
@@ -245,10 +238,11 @@ class StoredModels:
             values = (msgspec.json.encode(record).decode(), model)
             connection.execute("UPDATE models SET meta = ? WHERE model = ?", values)
 
-    def finished(self) -> list[tuple[int, str, ModelRecord]]:
-        """Return number, time and record of all complete models, oldest first."""
-        rows = self._database.read("SELECT model, at, meta FROM models WHERE whole ORDER BY model")
-        return [(model, at, ModelRecord.read(meta)) for model, at, meta in rows]
+    def last(self) -> tuple[int, ModelRecord] | None:
+        """Return number and record of the last complete model."""
+        query = "SELECT model, meta FROM models WHERE whole ORDER BY model DESC LIMIT 1"
+        found = self._database.read(query).fetchone()
+        return None if found is None else (found[0], ModelRecord.read(found[1]))
 
     def restore(self, model: int, folder: Path) -> None:
         """Write the files of a model into a folder."""

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from importlib.resources import files
@@ -258,10 +258,11 @@ def stored_groups(path: Path) -> dict[str, Groups]:
 
 # Conditions that no row of a sound project fulfils: the problem, a table and the condition. The
 # topic 0 stands for the document as a whole, -1 for the choice of the document, and -2 for a note.
+TOPICS = "SELECT topic FROM events WHERE document IS NULL"
 PROBLEMS = (
     ("documents are missing", "documents", "row < 0 OR row >= (SELECT count(*) FROM documents)"),
     ("a label belongs to an unknown document", "events", "document NOT IN (SELECT row FROM documents)"),
-    ("a label belongs to an unknown topic", "events", "topic > 0 AND topic NOT IN (SELECT topic FROM topics)"),
+    ("a label belongs to an unknown topic", "events", f"topic > 0 AND topic NOT IN ({TOPICS})"),
     ("a label has no owner", "events", "document IS NOT NULL AND person IS NULL"),
     ("a label has an unknown state", "events", f"document IS NOT NULL AND topic >= 0 AND state NOT IN {State.LABELS}"),
     (
@@ -275,7 +276,6 @@ PROBLEMS = (
         "events",
         f"document IS NOT NULL AND topic = {NOTE} AND state != '{State.CLEARED}' AND NOT json_valid(state)",
     ),
-    ("a topic cannot be read", "topics", "NOT (json_valid(pinned) AND json_valid(banned))"),
     ("a topic cannot be read", "events", "document IS NULL AND state != '' AND NOT json_valid(state)"),
     ("a setting cannot be read", "settings", "NOT json_valid(value)"),
     ("a coder cannot be read", "coders", "NOT json_valid(answers)"),
@@ -392,8 +392,6 @@ class EventLog:
                 insert = "INSERT INTO events (batch, person, document, topic, state, before) VALUES (?, ?, ?, ?, ?, ?)"
                 seq = int(connection.execute(insert, (number, *event)).lastrowid or 0)
                 first = first or seq
-                if event.document is None:
-                    _write_topic(connection, event, seq)
         return number, first
 
     def batch_of(self, request: str) -> int | None:
@@ -428,17 +426,6 @@ class EventLog:
             "SELECT at, who, kind, person, document, topic, state FROM events JOIN batches USING (batch) "
             "WHERE document IS NOT NULL ORDER BY seq"
         )
-
-
-def _write_topic(connection: sqlite3.Connection, event: Event, seq: int) -> None:
-    topic = Topic.parse(event.state)
-    if topic is None:  # its creation was undone
-        connection.execute("UPDATE topics SET gone = 1 WHERE topic = ?", (event.key,))
-        return
-    row = replace(topic, born=topic.born or seq).stored()
-    row |= {"pinned": json.dumps(topic.keywords), "banned": json.dumps(topic.banned)}
-    marks = ", ".join("?" * len(row))
-    connection.execute(f"INSERT OR REPLACE INTO topics ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))  # noqa: S608
 
 
 class Project(Database):
