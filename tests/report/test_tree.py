@@ -50,16 +50,6 @@ def test_the_terminal_puts_children_below_their_parents(topics, capsys):
     assert "  └ openings" in capsys.readouterr().out
 
 
-def test_topics_of_documents_by_level(topics):
-    found = topics.by_level([["sport", "arts", "chess", "openings"], ["arts"], []])
-    assert found == {
-        "level 1": ["sport; arts", "arts", ""],
-        "level 2": ["chess", "", ""],
-        "level 3": ["openings", "", ""],
-    }
-    assert replace(topics, forest=Forest()).by_level([["arts"]]) == {}
-
-
 def test_the_rest_of_a_topic_is_what_its_children_leave(topics):
     belongs = topics.memberships.astype(float)
     assert topics.rest_share[1] == pytest.approx(np.maximum(belongs[:, 1] - belongs[:, 3] - belongs[:, 4], 0).mean())

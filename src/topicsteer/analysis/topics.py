@@ -250,19 +250,6 @@ class Topics:
                 pairs.append((self.names[free], self.names[int(np.argmax(common))]))
         return pairs
 
-    def by_level(self, found: Sequence[Sequence[str]]) -> dict[str, list[str]]:
-        """Topics of documents in one column per level of the tree, separated by semicolons; empty for a flat list.
-
-        ``found`` has the topics of each document with all topics above them.
-        """
-        if self.forest.flat:
-            return {}
-        level = dict(zip(self.names, self.forest.depth, strict=False))
-        return {
-            f"level {depth + 1}": ["; ".join(name for name in names if level[name] == depth) for names in found]
-            for depth in range(max(self.forest.depth) + 1)
-        }
-
     def table(self, n_terms: int = 8, *, none: bool = False) -> dict[str, list[Any]]:
         """Table with one row per topic: name, known or free, labelled documents, share of the documents, terms.
 

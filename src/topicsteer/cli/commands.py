@@ -348,10 +348,7 @@ def predict(
     embeddings: Embeddings = None,
     quiet: Quiet = False,
 ) -> None:
-    """Predict topics: the rows of the table with predicted topics, and membership in each topic and in none of them.
-
-    A tree of topics also has one column per level.
-    """
+    """Predict topics: the rows of the table with predicted topics, and membership in each topic and in none of them."""
     fitted, look = load(model), out is None and sys.stdout.isatty()
     as_text = out is None or out.suffix == ".csv"  # these round numbers
     with working() as progress:

@@ -461,10 +461,6 @@ class Predictions:
         for name in topics.empty:
             del named[name]
         (key, ids), *rest = named.items()
-        levels = topics.by_level(self.decisions(ancestors=True))
-        for name, own in levels.items():
-            if name not in dict(rest):  # a topic may have the name "level 1"
-                answers[name] = [each if full else None for each, full in zip(own, filled, strict=True)]
         for topic, values in rest:
             name = f"{topic} (topic)" if topic == "predicted" else topic
             answers[name] = [float(value) if full else None for value, full in zip(values, filled, strict=True)]

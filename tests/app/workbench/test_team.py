@@ -340,7 +340,7 @@ def test_a_fit_during_a_fit_waits_for_its_end(make, monkeypatch):
         assert workbench.status.queued
         apply(workbench.session, "ann", Label(documents=[1], key=2, state="permitted"))
         workbench.fitter.busy = False
-        workbench.on_message(fit_process.Failed("no memory", "MemoryError"))
+        workbench.on_message(fit_process.Failed("no memory"))
         assert [sorted(order.labels) for order in orders] == [[0], [0, 1]]  # the second one has the newest labels
         assert (workbench.status.state, workbench.status.queued) == ("fitting", False)
         assert not workbench.fit()

@@ -137,7 +137,6 @@ def test_an_error_is_reported_and_the_last_model_stays(fitted, project, tmp_path
     before = worker.model
     worker.work(order(project, tmp_path / "missing" / "folder" / "\0"))
     (failed,) = (report for report in reports(worker) if not isinstance(report, messages.Progressed))
-    assert failed.kind == "ValueError"
     assert "null" in failed.message
     assert worker.model is before
 

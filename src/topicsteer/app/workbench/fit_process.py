@@ -171,7 +171,6 @@ class Failed(Report, frozen=True, tag="failed"):
     """The fit failed."""
 
     message: str
-    kind: str = ""
 
 
 class Cancelled(Report, frozen=True, tag="cancelled"):

@@ -96,25 +96,21 @@ class Topic(codebook.Topic):
         """Return the topic without the fields that only the workbench needs."""
         return codebook.Topic(self.key, self.name, self.parent, self.description, self.keywords, self.banned)
 
-    def stored(self) -> dict[str, object]:
-        """Return the fields under their names in the project file."""
-        return {stored: getattr(self, name) for stored, name in STORED.items()}
-
-    @classmethod
-    def restored(cls, stored: Mapping[str, Any]) -> Topic:
-        """Return a topic from the fields of the project file."""
-        words = {"keywords": tuple(stored["pinned"]), "banned": tuple(stored["banned"])}
-        return cls(**{STORED[name]: value for name, value in stored.items()} | words)
-
     def dump(self) -> str:
         """Return the topic as JSON, for the log; a topic without a parent is written as before there were trees."""
-        fields = {name: value for name, value in self.stored().items() if name != "parent" or value is not None}
+        fields = {stored: getattr(self, name) for stored, name in STORED.items()}
+        if self.parent is None:
+            del fields["parent"]
         return json.dumps(fields, ensure_ascii=False)
 
     @classmethod
     def parse(cls, text: str) -> Topic | None:
         """Return a topic from the log; None before it existed."""
-        return cls.restored(json.loads(text)) if text else None
+        if not text:
+            return None
+        stored = json.loads(text)
+        words = {"keywords": tuple(stored["pinned"]), "banned": tuple(stored["banned"])}
+        return cls(**{STORED[name]: value for name, value in stored.items()} | words)
 
 
 class Event(NamedTuple):

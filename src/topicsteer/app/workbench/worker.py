@@ -126,7 +126,7 @@ class Worker:
         except Cancelled:
             self.send(messages.Cancelled())
         except Exception as error:  # any error is reported, and the last good model stays in use
-            self.send(messages.Failed(f"{error}" or type(error).__name__, type(error).__name__))
+            self.send(messages.Failed(f"{error}" or type(error).__name__))
 
     def _fit(self, order: FitOrder) -> None:
         """Fit and save the model; then suggest, evaluate and estimate shares, until the next order is waiting."""
