@@ -34,10 +34,11 @@ ROWS, PEOPLE, EVENTS = 100_000, 4, 2_000
 
 
 @functools.cache
-def secret_of(address: str) -> str:
-    """The secret that an address is exchanged for, once."""
+def access_of(address: str) -> dict[str, str]:
+    """The headers of a session that an address is exchanged for, once."""
     with urllib.request.urlopen(address) as answer:
-        return answer.headers["x-topicsteer"]
+        found = {"cookie": answer.headers["set-cookie"].partition(";")[0]}
+        return found | {"x-topicsteer": answer.headers["x-topicsteer"], "origin": f"http://{urlsplit(address).netloc}"}
 
 
 class Person:
@@ -46,7 +47,7 @@ class Person:
     def __init__(self, address: str, who: str) -> None:
         parts = urlsplit(address)
         self.who, self.connection = who, http.client.HTTPConnection(parts.hostname, parts.port, timeout=120)
-        self.headers = {"Authorization": f"Bearer {secret_of(address)}"}
+        self.headers = access_of(address)
 
     def send(self, method: str, path: str, body: object = None) -> tuple[int, bytes, str]:
         """Status, content and type of an answer."""
@@ -448,11 +449,13 @@ def measure_keys(server: Server, boss: Person, runs: int) -> None:
         chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         context = browser.new_context(viewport={"width": 1280, "height": 900})
-        context.set_extra_http_headers(boss.headers)
+        access, url = access_of(server.address), server.address.partition("?")[0]
+        name, _, value = access["cookie"].partition("=")
+        context.add_cookies([{"name": name, "value": value, "url": url}])
         page = context.new_page()
-        secret = json.dumps(secret_of(server.address))
+        secret = json.dumps(access["x-topicsteer"])
         context.add_init_script(f"localStorage.setItem('topicsteer-secret', {secret})")
-        page.goto(server.address.partition("?")[0])
+        page.goto(url)
         page.wait_for_selector("[role=treeitem]")
         for run in range(runs):
             for key, name in KEYS:

@@ -141,14 +141,10 @@ class Generator:
         if number == 40:
             text = f"topic,description,keywords\nextra,Extra things.,array|matrix\n{self.first[0]},The first.,value\n"
             return "/api/topics", {"who": who, "name": "topics.csv", "data": text}
-        if number in (62, 112, 113):
+        if number == 62:
             free = [topic["key"] for topic in self.page.get("/api/state")["topics"]["free"]]
-            known = self.topics()
-            if number == 62 and free:
+            if free:
                 return "/api/free", {"who": who, "edit": "adopt", "key": free[0], "name": "adopted"}
-            if len(free) > 1:
-                into = known[0]["key"] if number == 112 else free[-2]
-                return "/api/free", {"who": who, "edit": "merge", "key": free[-1], "into": into}
         if number == 130:  # a request that is repeated acts once
             return "/api/act", self.recent[-1]
         kind = draw.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]

@@ -336,10 +336,9 @@ class Side:
         self.command("prevalence/differences", differences, "differences.csv")
 
     def topics(self):
-        """The file, the CSV and the JSON of `topics`."""
+        """The file and the JSON of `topics`."""
         for form, (_, model) in self.fitted.items():
             self.command(f"topics/{form}", ["topics", model], f"topics-{form}.csv")
-            self.values.csv(f"topics/{form} csv", self.command(f"topics/{form} csv", ["topics", model, "--csv"]))
             found = self.command(f"topics/{form} json", ["topics", model, "--json"])
             self.values.json(f"topics/{form} json", json.loads(found))
 

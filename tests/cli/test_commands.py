@@ -160,14 +160,6 @@ def test_topics_as_json(run, model):
     assert "(none)" not in [row["topic"] for row in found]
 
 
-def test_topics_as_csv(run, model):
-    code, out, _ = run("topics", model, "--csv")
-    assert code == 0
-    rows = out.splitlines()
-    assert rows[0] == "topic,kind,labelled,share,terms"
-    assert [row.split(",")[:3] for row in rows[1:3]] == [["coffee", "known", "1"], ["tea", "known", "1"]]
-
-
 def test_topics_as_a_table_for_people(run, model):
     code, out, err = run("topics", model)
     assert code == 0
@@ -243,19 +235,6 @@ def test_explain_standard_input(run, model, monkeypatch):
 def test_explain_notes_a_document_without_a_predicted_topic(run, model, monkeypatch):
     monkeypatch.setattr(TopicModel, "predict", lambda self, texts: [[] for _ in texts])
     assert "reaches its threshold" in run("explain", model, "green tea")[2]
-
-
-@pytest.mark.parametrize(("name", "options"), [("d1", ("--id", "name")), ("1", ())])
-def test_explain_a_document_of_a_file(run, model, table, name, options):
-    code, out, _ = run("explain", model, name, "--of", table, *options)
-    assert code == 0
-    assert "roast coffee beans" in out
-
-
-def test_explain_lists_ids_if_there_is_no_such_document(run, model, table):
-    code, _, err = run("explain", model, "d99", "--of", table, "--id", "name")
-    assert code == 1
-    assert "first ids are d0, d1" in err
 
 
 def test_explain_refuses_a_file_in_place_of_a_text(run, model, table):
@@ -507,8 +486,8 @@ def by_name(name):
 
 def test_commands_that_read_take_the_options_of_reading():
     reading = {c.callback.__name__ for c in all_commands(cli.app) if hasattr(c.callback, "__wrapped__")}
-    takes = {name for name in reading | {"demo", "topics"} if {"source", "of"} & {p.name for p in by_name(name).params}}
-    names = "fit update evaluate label predict explain report prevalence coders suggest audit edit"
+    takes = {name for name in reading | {"demo", "topics"} if "source" in {p.name for p in by_name(name).params}}
+    names = "fit update evaluate label predict report prevalence coders suggest audit edit"
     assert reading == takes == set(names.split())
 
 
@@ -526,7 +505,6 @@ def test_encoding_and_delimiter_reach_every_reader(run, tmp_path):
         assert "No topic has two labelled documents" in run("evaluate", table, *same, "--free", 1, "-q")[2]
     for name, more in (("predict", ()), ("suggest", ()), ("audit", ()), ("report", ("--out", tmp_path / "r.html"))):
         assert run(name, model, table, *more)[0] == 0, name
-    assert run("explain", model, "d1", "--of", table)[0] == 0
     assert run("update", model, "--label-file", late)[0] == 0
     assert "café" in TopicModel.load(model).state_.topics.names
 

@@ -220,7 +220,6 @@ def test_a_project_that_cannot_be_written_gives_a_message(folder):
         ("INSERT INTO events VALUES (NULL, 1, 'ann', 1, 77, 'permitted', 'cleared')", "unknown topic"),
         ("INSERT INTO events VALUES (NULL, 1, 'ann', 1, 0, 'dancing', 'cleared')", "unknown state"),
         ("INSERT INTO events VALUES (NULL, 1, NULL, NULL, 0, '{', '')", "a topic cannot be read"),
-        ("UPDATE topics SET pinned = '['", "a topic cannot be read"),
         ("INSERT INTO settings VALUES ('x', '{')", "a setting cannot be read"),
         ("DELETE FROM documents WHERE row = 3", "documents are missing"),
     ],

@@ -25,6 +25,8 @@ class Server:
         with urllib.request.urlopen(address) as answer:
             self.secret = answer.headers["x-topicsteer"]
             self.cookie = answer.headers["set-cookie"].split(";")[0]
+        origin = f"http://127.0.0.1:{self.port}"
+        self.headers = {"cookie": self.cookie, "x-topicsteer": self.secret, "origin": origin}
 
     def connect(self):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
@@ -32,8 +34,7 @@ class Server:
     def label(self, connection, row, request):
         """Label a document as a person with the secret does; return the status."""
         body = {"who": "ann", "action": "label", "documents": [row], "key": 1, "state": "permitted", "request": request}
-        headers = {"authorization": f"Bearer {self.secret}"}
-        connection.request("POST", "/api/act", body=json.dumps(body), headers=headers)
+        connection.request("POST", "/api/act", body=json.dumps(body), headers=self.headers)
         answer = connection.getresponse()
         answer.read()
         return answer.status
@@ -54,8 +55,7 @@ def running(folder: Path):
             server = Server(process, address, log)
             connection = server.connect()
             body = {"who": "ann", "action": "new topic", "name": "tea"}
-            headers = {"authorization": f"Bearer {server.secret}"}
-            connection.request("POST", "/api/act", body=json.dumps(body), headers=headers)
+            connection.request("POST", "/api/act", body=json.dumps(body), headers=server.headers)
             assert connection.getresponse().status == 200
             connection.close()
             yield server

@@ -39,7 +39,7 @@ COMMANDS = {
 }
 OPTIONS = {
     "column": ["--text", "--labels", "--id", "--forbidden"],
-    "table": ["--label-file", "--of", "--coder"],
+    "table": ["--label-file", "--coder"],
     "number": [
         "--free",
         "--seed",
@@ -80,7 +80,6 @@ OPTIONS = {
         "--quiet",
         "-q",
         "--json",
-        "--csv",
         "--debug",
         "--version",
         "--help",

@@ -106,8 +106,6 @@ def test_a_cut_covers_most_of_the_importance_and_leaves_tiny_and_vague_groups_ou
     assert tree.cut(2) == [(0, 1), (2,)]  # without the merge, the two most important would have 15 of 20
     assert tree.cut(1) == [(0, 1, 2, 3)]
     assert tree.cut(0) == []
-    assert tree.parts((0, 1, 2)) == ((0, 1), (2,))
-    assert tree.parts((1, 3)) == ((1,), (3,))
     assert tree.size((1, 3)) == 50
     # A vague group does not make the others merge, however large it is. Topics are still ordered by size.
     vague = GroupTree(merges, np.arange(3.0), np.array([16.0, 36, 400, 25]), np.array([1, 0.9, 0.3, 1]))
@@ -150,9 +148,6 @@ def test_every_cut_is_a_partition_of_some_groups_largest_first(seed):
         assert len(topics) <= wanted
         assert tree.importance[flat].sum() >= 0.8 * tree.importance.sum()
         assert [tree.size(t) for t in topics] == sorted((tree.size(t) for t in topics), reverse=True)
-        for topic in topics:
-            if len(topic) > 1:
-                assert sorted(k for part in tree.parts(topic) for k in part) == list(topic)
 
 
 def test_documents_in_dense_regions_weigh_less_and_empty_ones_nothing():

@@ -73,9 +73,10 @@ def test_an_encoder_embeds_new_documents_and_is_passed_again_on_loading(tmp_path
         TopicModel.load(tmp_path / "model").predict(["iii"])
 
 
-def test_embeddings_of_an_update_join_those_of_the_fit():
+def test_an_update_does_not_keep_an_array_of_embeddings():
     model = TopicModel(0).fit(TEXTS, LABELS, embeddings=MEANING)
     model.update(["mmm nnn", "ooo ppp"], embeddings=[[1.0, 0.0], [0.0, 1.0]])
-    assert model.labels.advice().sentence
+    with pytest.raises(ValueError, match="embeddings="):
+        model.labels.advice()
     asked = TopicModel(0).fit(TEXTS, LABELS, embeddings=Model()).update(["mmm nnn"])
     assert asked.labels.advice().sentence

@@ -64,9 +64,7 @@ def loaded(*arguments):
     return done.stderr.splitlines()[-1].removeprefix("LOADED "), done.stdout
 
 
-@pytest.mark.parametrize(
-    "command", [["--help"], ["--version"], ["topics", "{}"], ["topics", "{}", "--json"], ["topics", "{}", "--csv"]]
-)
+@pytest.mark.parametrize("command", [["--help"], ["--version"], ["topics", "{}"], ["topics", "{}", "--json"]])
 def test_commands_load_little(closed, command):
     packages, output = loaded(*(word.format(closed[1]) for word in command))
     assert packages == "[]"

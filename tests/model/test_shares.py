@@ -25,7 +25,7 @@ FILLERS = [f"word{i}" for i in range(120)]
 
 def relearn(model, supervision):
     """The guide learnt from other labels of the same documents."""
-    settings = Settings.of(model.get_params(deep=False))
+    settings = Settings.of(model.get_params())
     hidden = Hidden(training_corpus(model), settings, pipeline.reuse_of(model.predictor_, choice=True))
     return hidden.guide(supervision)
 

@@ -6,7 +6,6 @@ import sys
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 from topicsteer import TSNMF, TopicModel
 from topicsteer.corpora import Documents
@@ -188,14 +187,14 @@ def test_plain_values_survive_as_they_are(model, saved):
 def test_a_loaded_model_has_the_parameters_of_the_original(given, tmp_path):
     def plain(model):
         """Nested estimators compare by their own parameters."""
-        return {k: v for k, v in model.get_params().items() if not hasattr(v, "get_params")}
+        return {k: v.get_params() if hasattr(v, "get_params") else v for k, v in model.get_params().items()}
 
     texts, topics = pile(60)
     model = TopicModel(**given).fit(texts, [*topics[:30], *[None] * 30])
     model.save(tmp_path / "model")
     loaded = TopicModel.load(tmp_path / "model")
     assert plain(loaded) == plain(model)
-    again = clone(loaded)
+    again = TopicModel(**loaded.get_params())
     assert plain(again) == plain(model)
     assert not hasattr(again, "state_")
     assert (
@@ -205,10 +204,10 @@ def test_a_loaded_model_has_the_parameters_of_the_original(given, tmp_path):
 
 
 def test_parameters_are_set_by_name():
-    model = TopicModel(vectorizer=TextVectorizer())
-    model.set_params(free_topics=2, topics=["tea"], vectorizer__min_df=3)
-    assert model.get_params(deep=False)["topics"] == ["tea"]
-    assert (model.free_topics, model.vectorizer.min_df) == (2, 3)
+    model = TopicModel()
+    model.set_params(free_topics=2, topics=["tea"])
+    assert model.get_params()["topics"] == ["tea"]
+    assert model.free_topics == 2
     with pytest.raises(ValueError, match="TopicModel has no parameter 'cake'"):
         model.set_params(cake=1)
 

@@ -397,6 +397,6 @@ def test_a_free_topic_that_copies_a_known_one_is_named():
 
 def test_at_most_thirty_public_names():
     model = TopicModel(1).fit(TEXTS, LABELS).update(["more tea"], [["tea"]])
-    arguments = set(model.get_params(deep=False)) - {"topics"}
+    arguments = set(model.get_params()) - {"topics"}
     public = {name for name in {*dir(TopicModel), *vars(model)} if not name.startswith("_")} - arguments
     assert len(public) <= 30, sorted(public)

@@ -25,7 +25,6 @@ from topicsteer.analysis.table_columns import Column
 from topicsteer.cli.reading import (
     HELP,
     MACHINE_PANEL,
-    AsCsv,
     AsJson,
     DocumentBlocks,
     Embeddings,
@@ -84,7 +83,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from topicsteer import TopicModel
-    from topicsteer.analysis.explain import Explanation
     from topicsteer.corpora import Documents, ReadOptions
     from topicsteer.labels.codebook import Codebook
     from topicsteer.labels.coder import Coder
@@ -297,7 +295,6 @@ def _truth(table: Any, complete: "Documents") -> str:
 def topics(
     model: Model,
     as_json: AsJson = False,
-    as_csv: AsCsv = False,
     out: Out = None,
     codebook: Annotated[Path | None, Option(help=HELP["topics"]["codebook"])] = None,
     quiet: Quiet = False,
@@ -311,7 +308,7 @@ def topics(
     if as_json and out is None:
         rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
         print(json.dumps(rows, ensure_ascii=False, indent=1))
-    elif out is not None or as_csv:
+    elif out is not None:
         import polars as pl
 
         from topicsteer.analysis.topics import COLUMNS
@@ -340,14 +337,13 @@ def predict(
     *,
     reading: "ReadOptions",
     embeddings: Embeddings = None,
-    memory: Memory = None,
     quiet: Quiet = False,
 ) -> None:
     """Predict topics: the rows of the table with predicted topics, and membership in each topic and in none of them."""
     fitted, look = load(model), out is None and sys.stdout.isatty()
     as_text = out is None or out.suffix == ".csv"  # these round numbers
     with working() as progress:
-        blocks = DocumentBlocks(source, reading.after(fitted.state_.reading), memory)
+        blocks = DocumentBlocks(source, reading.after(fitted.state_.reading))
         names = (*fitted.state_.topics.names, NONE)
         if not fitted.state_.topics.n_known:
             notify("The model has no known topics, so it predicts none: fit it with labels.")
@@ -399,18 +395,16 @@ def beginnings(tables: "Iterable[Predicted]") -> tuple[Values, int]:
     return seen, rows
 
 
-@reads_texts
 def explain(
     model: Model,
     text: Annotated[str, Argument(help=HELP["explain"]["text"])],
-    of: Annotated[Path | None, Option(help=HELP["explain"]["of"])] = None,
-    *,
-    reading: "ReadOptions",
     as_json: AsJson = False,
 ) -> None:
-    """Explain which words put a text, or a document of a file, into which topics."""
+    """Explain which words put a text into which topics."""
+    if os.path.isfile(text):
+        raise ValueError(f"{text} is a file: pass a text, or - for standard input.")
     fitted = load(model)
-    explanation = explained(fitted, text, of, reading)
+    explanation = fitted.explain(sys.stdin.read() if text == "-" else text)
     if as_json:
         print(json.dumps(explanation.rows(), ensure_ascii=False))
         return
@@ -510,23 +504,6 @@ def audit(
     fitted = load_with_documents(model, source, reading)
     rows = LONGEST_LIST if n is None else None
     write(fitted.labels.audit(n), out, readable=only("id", "why", "text"), rows=rows)
-
-
-def explained(fitted: "TopicModel", text: str, of: Path | None, reading: "ReadOptions") -> "Explanation":
-    """Explain a text, or the document with this id; a training document keeps the weights of the fit."""
-    if of is None:
-        if os.path.isfile(text):
-            raise ValueError(f"{text} is a file: pass a text, - for standard input, or an id with --of {text}.")
-        return fitted.explain(sys.stdin.read() if text == "-" else text)
-    with silence():
-        documents = read(of, reading, fitted)
-    ids = [str(key) for key in documents.ids]
-    if text not in ids:
-        raise ValueError(f"there is no document with the id {text}; the first ids are {', '.join(ids[:5])}")
-    row = ids.index(text)
-    if fitted.state_.accepts(documents):
-        return fitted.attach(documents).explain(id=documents.ids[row])
-    return fitted.explain(documents.texts[row])
 
 
 @reads_texts

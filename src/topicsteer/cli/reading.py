@@ -96,7 +96,6 @@ def be_quiet(context: Context, value: bool) -> bool:
 
 Quiet = Annotated[bool, Option("--quiet", "-q", callback=be_quiet, help=HELP["shared"]["quiet"])]
 AsJson = Annotated[bool, Option("--json", help=HELP["shared"]["as_json"])]
-AsCsv = Annotated[bool, Option("--csv", help=HELP["shared"]["as_csv"])]
 
 
 def table_file(path: Path | None) -> Path | None:
@@ -214,7 +213,7 @@ def read_corpus(
         documents = read_documents(source, reading)
         notify_report(documents.report)
         return documents
-    terms = Settings.of(model.get_params(deep=False)).new_vectorizer()
+    terms = Settings.of(model.get_params()).new_vectorizer()
     spooled = spool(source, use() / "corpus", reading, vectorizer=terms, memory=limit, progress=progress)
     notify_report(spooled.documents.report)
     return spooled
@@ -240,12 +239,6 @@ def cluster(scheduler: str | None) -> Iterator[Client | None]:
         yield client
 
 
-# Bytes of memory per character of a block: the program itself takes most of a limit.
-SHARE = 256
-# Characters of the smallest block.
-SMALLEST = 4_096
-
-
 class DocumentBlocks:
     """The documents of a source, block by block, one per row. A source without rows is one block without documents.
 
@@ -254,8 +247,6 @@ class DocumentBlocks:
     source : Path
         A file, or a folder, which is one block.
     reading : ReadOptions
-    memory : str, optional
-        Memory limit, such as "1GB".
 
     Attributes
     ----------
@@ -263,20 +254,16 @@ class DocumentBlocks:
         Number of rows, good and bad.
     """
 
-    def __init__(self, source: Path, reading: ReadOptions, memory: str | None = None) -> None:
+    def __init__(self, source: Path, reading: ReadOptions) -> None:
         from topicsteer.corpora import EmptyTable, TableStream
-        from topicsteer.corpora.tables import BLOCK_SIZE
-        from topicsteer.system.memory import in_bytes
 
-        limit = in_bytes(memory)
-        size = BLOCK_SIZE if limit is None else min(max(limit // SHARE, SMALLEST), BLOCK_SIZE)
         self._blocks: TableStream | list[Documents]
         try:
             if source.is_dir():
                 self._blocks = [read(source, reading)]
                 self.rows = len(self._blocks[0])
             else:
-                self._blocks = TableStream(source, reading, keep_all=True, size=size)
+                self._blocks = TableStream(source, reading, keep_all=True)
                 self.rows = self._blocks.rows
         except EmptyTable as error:
             self._blocks, self.rows = [no_rows(source, error)], 0

@@ -190,8 +190,6 @@ class GroupTree:
     >>> tree = GroupTree(np.array([[0, 2], [0, 1]]), np.array([0.1, 0.9]), np.array([5.0, 9, 4]), np.ones(3))
     >>> tree.cut(2)
     [(0, 2), (1,)]
-    >>> tree.parts((0, 1, 2))
-    ((0, 2), (1,))
     """
 
     merges: NDArray[np.int64]
@@ -224,15 +222,6 @@ class GroupTree:
             if second in chosen:
                 chosen = chosen - {second} | {first}
         return sorted((tuple(sorted(topics[k])) for k in chosen), key=lambda topic: (-self.size(topic), topic))
-
-    def parts(self, groups: Sequence[int], n: int = 2) -> tuple[tuple[int, ...], ...]:
-        """The parts of a topic that merge last, largest first; fewer if it has fewer groups."""
-        whole = {k: [k] for k in groups}
-        for first, second in self.merges.tolist():
-            home = {k: name for name, members in whole.items() for k in members}
-            if first in home and second in home and len(whole) > n and home[first] != home[second]:
-                whole[home[first]] += whole.pop(home[second])
-        return tuple(sorted((tuple(sorted(members)) for members in whole.values()), key=lambda g: (-self.size(g), g)))
 
     def size(self, groups: Sequence[int]) -> float:
         """Expected number of documents of a topic."""

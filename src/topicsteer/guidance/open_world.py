@@ -13,7 +13,6 @@ many free topics as the user wants. If the user asks for free topics in a closed
 too: they are shown, and known topics stay as they are.
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -278,23 +277,18 @@ class _Sight:
         return replace(tree, sizes=scale * sizes, certainty=np.minimum(certainty, 1))
 
 
-def free_topics(
-    guide: Guide, wanted: int | str, n_documents: int, adopted: Collection[int] = ()
-) -> tuple[tuple[int, ...], ...]:
-    """Groups that make up each free topic, largest topic first; small topics and adopted groups are left out.
+def free_topics(guide: Guide, wanted: int | str, n_documents: int) -> tuple[tuple[int, ...], ...]:
+    """Groups that make up each free topic, largest topic first; small topics are left out.
 
     "auto": as many as there would be if free topics were as large as known ones.
     """
     if guide.tree is None or wanted == 0:
         return ()
-    free = ~np.isin(np.arange(guide.n_groups), list(adopted))
-    tree = replace(guide.tree, sizes=np.where(free, guide.tree.sizes, 0))
-    size = float(tree.sizes.sum())
+    size = float(guide.tree.sizes.sum())
     if isinstance(wanted, str):
         wanted = max(round(guide.n_known * size / max(n_documents - size, 1)), 1)
     least = max(MIN_TOPIC_DOCUMENTS, MIN_TOPIC_SHARE * n_documents)
-    topics = [tuple(k for k in topic if free[k]) for topic in tree.cut(wanted)]
-    return tuple(topic for topic in topics if tree.size(topic) >= least)
+    return tuple(topic for topic in guide.tree.cut(wanted) if guide.tree.size(topic) >= least)
 
 
 def several_topics(given: NDArray[np.bool_], probabilities: Array) -> bool:

@@ -218,14 +218,6 @@ def with_paths(state: FittedState, topic: int, name: str) -> list[str]:
     return names
 
 
-def move(state: FittedState, topic: int, parent: int | None) -> FittedState:
-    """Put a known topic, and all topics below it, under another known topic, or at the top.
-
-    Labels stay, and permitted topics follow the new tree. A parent has at least the membership of its children.
-    """
-    return replanted(state, state.codebook.move(topic, parent))
-
-
 def replanted(state: FittedState, book: Codebook) -> FittedState:
     """The state with another tree of the same topics: patterns, memberships, weights and thresholds follow it."""
     before, tree, known = state.codebook.forest, book.forest, len(book)
@@ -388,7 +380,8 @@ class Edits:
         for number in (k, parent):
             if number is not None and number >= len(self._model.codebook):
                 raise ValueError(f"{self._model.state_.topics.names[number]!r} is a free topic: adopt it first.")
-        self._model.state_ = move(self._model.state_, k, parent)
+        state = self._model.state_
+        self._model.state_ = replanted(state, state.codebook.move(k, parent))
         return self._model
 
     @one_at_a_time

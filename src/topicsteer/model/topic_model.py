@@ -200,33 +200,18 @@ class TopicModel:
         self.random_state = random_state
         self.threads = threads
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the arguments that the model was made with.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether to include the arguments of vectoriser and estimator, as ``vectorizer__min_df``.
-        """
+    def get_params(self) -> dict[str, Any]:
+        """Return the arguments that the model was made with."""
         names = inspect.signature(type(self)).parameters
-        given = {name: getattr(self, "_topics" if name == "topics" else name) for name in names}
-        if deep:
-            for part in ("vectorizer", "estimator"):
-                inner = {} if given[part] is None else given[part].get_params()
-                given |= {f"{part}__{name}": value for name, value in inner.items()}
-        return given
+        return {name: getattr(self, "_topics" if name == "topics" else name) for name in names}
 
     def set_params(self, **params: Any) -> Self:
-        """Set arguments for the next fit; ``vectorizer__min_df=2`` is an argument of the vectoriser."""
-        known = self.get_params(deep=False)
+        """Set arguments for the next fit."""
+        known = self.get_params()
         for name, value in params.items():
-            part, _, inner = name.partition("__")
-            if part not in known or (inner and getattr(self, part) is None):
+            if name not in known:
                 raise ValueError(f"TopicModel has no parameter {name!r}; it has {', '.join(known)}.")
-            if inner:
-                getattr(self, part).set_params(**{inner: value})
-            else:
-                setattr(self, "_topics" if name == "topics" else name, value)
+            setattr(self, "_topics" if name == "topics" else name, value)
         return self
 
     @one_at_a_time
@@ -319,7 +304,7 @@ class TopicModel:
                 corpus,
                 settings,
                 start=pipeline.reuse_of(earlier),
-                arguments=plain_parameters(self.get_params(deep=False)),
+                arguments=plain_parameters(self.get_params()),
                 folder=work.path,
                 cluster=rows,
                 progress=progress,
@@ -340,7 +325,7 @@ class TopicModel:
         return self
 
     def _settings(self) -> Settings:
-        return Settings.of(self.get_params(deep=False))
+        return Settings.of(self.get_params())
 
     @one_at_a_time
     def update(
@@ -430,25 +415,10 @@ class TopicModel:
             progress=progress,
         )
         if state is not self.state_:
-            self._rows = None
-            if self._embeddings is not None:
-                encode = self._encoder if vectors is None else vectors
-                self._embeddings = None if encode is None else self._embedded(state, documents, encode)
+            self._rows = self._embeddings = None
             self.documents_ = None if state.texts is None else Documents(state.ids, state.texts)
         self.state_ = state
         return self
-
-    def _embedded(self, state: FittedState, documents: Documents, source: Embeddings) -> Array | None:
-        """Embeddings of all documents after an update; None if an encoder can compute them again."""
-        if self._embeddings is None or encoder_of(source) is not None:
-            return None
-        given, row_of = embed(source, documents.texts), {str(key): row for row, key in enumerate(state.ids)}
-        found = np.zeros((len(state.ids), given.shape[1]), dtype=given.dtype)
-        found[: len(self._embeddings)] = self._embeddings
-        for name, text, row in zip(documents.ids, documents.texts, given, strict=True):
-            if text:
-                found[row_of[str(name)]] = row
-        return found
 
     def save(self, path: str | Path, *, texts: bool = False, updatable: bool = True) -> None:
         """Write the model to a folder, without pickle; an existing model is replaced only once everything is written.

@@ -40,7 +40,9 @@ def test_the_upload_and_the_opened_page_of_a_killed_workbench_are_swept(tmp_path
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as server:
         address = server.stdout.readline().strip()
         with urllib.request.urlopen(address) as answer:
-            headers = {"authorization": f"Bearer {answer.headers['x-topicsteer']}"}
+            headers = {"x-topicsteer": answer.headers["x-topicsteer"]}
+            headers["cookie"] = answer.headers["set-cookie"].partition(";")[0]
+        headers["origin"] = f"http://{urlsplit(address).netloc}"
         connection = http.client.HTTPConnection("127.0.0.1", urlsplit(address).port, timeout=60)
         connection.request("POST", "/api/import?who=ann&name=labels.csv", body=b"id,label\nd1,tea\n", headers=headers)
         assert server.stdout.readline() == "importing\n"

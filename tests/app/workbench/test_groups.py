@@ -93,9 +93,9 @@ def test_they_equal_the_shares_of_the_model(workbench):
 @pytest.mark.slow
 def test_they_are_stored_and_follow_renamed_and_deleted_topics(workbench):
     until(lambda: workbench.views.fitted and workbench.views.fitted.record.shares)
-    *_, (_, _, record) = workbench.project.models.finished()
+    _, record = workbench.project.models.last()
     assert set(record.shares) == {"region", "date"}
-    assert np.array(record.shares["region"].share).shape == (3, len(record.shares["region"].keys))
+    assert np.array(record.shares["region"].arrays["share"]).shape == (3, len(record.shares["region"].keys))
     apply(workbench.session, "ann", ChangeTopic(key=1, name="Tea!"))
     found = group_table(workbench.views, "region")
     assert {topic.name for topic in found.topics} >= {"Tea!", "coffee"}

@@ -88,7 +88,6 @@ def free_of(workbench, topic):
 
 def test_documents_with_none_of_the_topics_are_counted_and_listed(shown):
     lists, fitted = shown.views.topics(), shown.views.fitted
-    assert 0.8 < fitted.record.curve[-1].micro <= 1  # hidden labels are found again
     assert lists.none.share == pytest.approx(0.5, abs=0.08)
     assert lists.none.share == pytest.approx(fitted.model.state_.topics.none_share, abs=1e-4)
     outside = shown.views.rows(Selection("ann", key="none"))
@@ -189,7 +188,7 @@ def test_during_a_fit_a_free_topic_is_adopted_and_no_topic_is_split(workbench):
 
 
 def test_the_world_is_a_setting_of_the_project(workbench):
-    with pytest.raises(Invalid, match=r"at `\$.world`"):
+    with pytest.raises(Invalid, match=r'“world” is "open", "closed", or null .*, not "round"'):
         workbench.session.change_settings(world="round")
     workbench.session.change_settings(world="closed")
     fit(workbench)

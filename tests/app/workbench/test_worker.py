@@ -86,14 +86,6 @@ def test_suggestions_are_unlabelled_documents_and_checks_have_keys(fitted):
     assert check.probability < 0.5
 
 
-def test_hidden_labels_are_found_again(fitted):
-    _, _, found = fitted
-    *_, scores = found[-2].curve
-    assert scores.documents == len(LABELS) + 1
-    assert 0.8 < scores.micro <= 1
-    assert 0.8 < scores.macro <= 1
-
-
 def test_the_next_fit_continues_the_last(fitted, project, tmp_path, monkeypatch):
     worker, _, _ = fitted
     before, after, fit = worker.model, [], TopicModel.fit
@@ -121,12 +113,6 @@ def test_without_labels_there_is_nothing_to_suggest_or_evaluate(project, tmp_pat
     assert suggested.given() == {}
 
 
-def test_few_labels_are_not_evaluated(project, tmp_path):
-    worker = Worker(io.StringIO())
-    worker.work(order(project, tmp_path, {0: ["tea"], 1: ["coffee"]}))
-    assert all("curve" not in report.given() for report in reports(worker) if isinstance(report, messages.Learnt))
-
-
 def test_a_waiting_order_comes_before_suggestions(project, tmp_path):
     worker = Worker(io.StringIO())
     worker.orders.put(order(project, tmp_path))
@@ -151,7 +137,6 @@ def test_an_error_is_reported_and_the_last_model_stays(fitted, project, tmp_path
     before = worker.model
     worker.work(order(project, tmp_path / "missing" / "folder" / "\0"))
     (failed,) = (report for report in reports(worker) if not isinstance(report, messages.Progressed))
-    assert failed.kind == "ValueError"
     assert "null" in failed.message
     assert worker.model is before
 

@@ -104,10 +104,6 @@ class Sessions:
         """The session of a cookie."""
         return self._sessions.get(cookie)
 
-    def of_secret(self, secret: str) -> Session | None:
-        """The session of a secret, for scripts without cookies."""
-        return next((one for one in list(self._sessions.values()) if same(secret, one.secret)), None)
-
 
 class Attempts:
     """Wrong passwords, counted per address: one person's mistakes lock nobody else out."""
@@ -377,8 +373,7 @@ class Guard:
         unsafe = scope["type"] == "websocket" or scope.get("method") not in ("GET", "HEAD")
         if origin is not None and origin.lower() != f"http://{host}".lower():
             return "Refused: the request comes from another page."
-        by_script = "authorization" in headers  # a foreign page cannot set it without a preflight request
-        if unsafe and origin is None and not by_script:
+        if unsafe and origin is None:
             return "Refused: the request has no Origin header."
         site = headers.get("sec-fetch-site", "none")
         visit = headers.get("sec-fetch-mode") == "navigate" and scope["path"] == "/" and not unsafe
@@ -398,10 +393,7 @@ class Guard:
         return self._open
 
     def _session(self, scope: Scope, request: HTTPConnection) -> Session | None:
-        """The session of a request: by its cookie and the secret of the page, or by the secret alone."""
-        bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
-        if bearer:
-            return self.sessions.of_secret(bearer)
+        """The session of a request, by its cookie and the secret of the page."""
         session = self.sessions.of_cookie(request.cookies.get(self.cookie, ""))
         page = scope["type"] == "http" and not scope["path"].startswith(("/api/", "/exports/"))
         if session is None or page:

@@ -183,17 +183,17 @@ class OrderTopics(AnAction, frozen=True, kw_only=True, tag="order topics"):
 
 
 class ChangeSettings(AnAction, frozen=True, kw_only=True, tag="settings"):
-    """Change fields of `ProjectSettings`; nobody undoes that."""
+    """Change fields of `ProjectSettings`; nobody undoes that. `ProjectSettings.changed` checks the values."""
 
-    target: int | UnsetType | None = UNSET
-    refit_after: int | UnsetType = UNSET
-    free_topics: int | UnsetType = UNSET
-    complete: bool | UnsetType = UNSET
-    world: Literal["open", "closed"] | UnsetType | None = UNSET
-    blind: bool | UnsetType = UNSET
-    overlap: int | UnsetType = UNSET
-    overlap_people: int | UnsetType = UNSET
-    path_separator: str | UnsetType | None = UNSET
+    target: Any = UNSET
+    refit_after: Any = UNSET
+    free_topics: Any = UNSET
+    complete: Any = UNSET
+    world: Any = UNSET
+    blind: Any = UNSET
+    overlap: Any = UNSET
+    overlap_people: Any = UNSET
+    path_separator: Any = UNSET
 
 
 Action: TypeAlias = (

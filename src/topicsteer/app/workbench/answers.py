@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from topicsteer.analysis.agreement import Estimate, TopicComparison
-from topicsteer.app.workbench.current_model import Key, Point
+from topicsteer.app.workbench.current_model import Key
 from topicsteer.report.breakdown import BarChart, LineChart
 
 
@@ -253,7 +253,6 @@ class GroupTable(Reply, frozen=True):
 class ProgressPage(Reply, frozen=True):
     """The page "Progress"."""
 
-    curve: list[Point]
     advice: str
     columns: list[str]
 

@@ -41,36 +41,16 @@ class SuggestedRow(msgspec.Struct, frozen=True):
     why: str
 
 
-class Point(msgspec.Struct, frozen=True):
-    """A point of the learning curve: average precision on hidden labels, with standard errors.
-
-    It is taken over all labels (micro) and as a mean over topics (macro).
-    """
-
-    documents: int
-    micro: float
-    macro: float
-    micro_error: float = 0.0
-    macro_error: float = 0.0
-
-
 class GroupShares(msgspec.Struct, frozen=True):
     """Shares of topics in the groups of a column: a row per group, the first of them for all documents.
 
-    ``keys`` are the topics of the columns, the others are fields of `Prevalence`; None where a value is not defined.
+    ``keys`` are the topics of the columns. ``arrays`` are fields of `Prevalence`, with None for an undefined value.
     """
 
     keys: list[Key]
     level: float
     notes: list[str]
-    share: list[list[float | None]]
-    low: list[list[float | None]]
-    high: list[list[float | None]]
-    plain: list[list[float | None]]
-    worth: list[list[float | None]]
-    labels: list[list[float | None]]
-    drawn: list[list[float | None]]
-    variance: list[list[float | None]]
+    arrays: dict[str, list[list[float | None]]]
 
 
 class ModelRecord(msgspec.Struct, omit_defaults=True):
@@ -92,8 +72,6 @@ class ModelRecord(msgspec.Struct, omit_defaults=True):
         Documents to label next, and labels that look wrong, with keys of topics in place of column numbers.
     outlook : str
         Advice on whether more labels help.
-    curve : list of Point
-        The evaluation on hidden labels, with a part of the labels and last with all of them.
     shares : dict
         Shares by group, for each column.
     """
@@ -107,7 +85,6 @@ class ModelRecord(msgspec.Struct, omit_defaults=True):
     suggestions: list[SuggestedRow] = []
     checks: list[Doubt] = []
     outlook: str = ""
-    curve: list[Point] = []
     shares: dict[str, GroupShares] = {}
 
     @classmethod
@@ -261,10 +238,11 @@ class StoredModels:
             values = (msgspec.json.encode(record).decode(), model)
             connection.execute("UPDATE models SET meta = ? WHERE model = ?", values)
 
-    def finished(self) -> list[tuple[int, str, ModelRecord]]:
-        """Return number, time and record of all complete models, oldest first."""
-        rows = self._database.read("SELECT model, at, meta FROM models WHERE whole ORDER BY model")
-        return [(model, at, ModelRecord.read(meta)) for model, at, meta in rows]
+    def last(self) -> tuple[int, ModelRecord] | None:
+        """Return number and record of the last complete model."""
+        query = "SELECT model, meta FROM models WHERE whole ORDER BY model DESC LIMIT 1"
+        found = self._database.read(query).fetchone()
+        return None if found is None else (found[0], ModelRecord.read(found[1]))
 
     def restore(self, model: int, folder: Path) -> None:
         """Write the files of a model into a folder."""

@@ -14,7 +14,7 @@ from topicsteer.app.workbench.agreement_view import agreement_frame
 from topicsteer.app.workbench.map_view import MapMaker
 from topicsteer.app.workbench.progress_view import breakdowns
 from topicsteer.app.workbench.project import NOTE, ORIGIN, State, read_documents
-from topicsteer.app.workbench.refusals import DECISION, FILE, Conflict, Invalid, NotFound, is_person
+from topicsteer.app.workbench.refusals import DECISION, FILE, Invalid, NotFound, is_person
 from topicsteer.app.workbench.session import Decision
 from topicsteer.app.workbench.topic_tree import Tree
 from topicsteer.app.workbench.views import Views
@@ -264,9 +264,7 @@ class Exporter:
 
     def _loaded(self) -> TopicModel:
         """Return a copy of the model under the current names of the topics."""
-        fitted = self.views.fitted
-        if fitted is None:
-            raise Conflict("There is no fitted model yet. Fit first, then export.")
+        fitted = self.views.fitted_or_refuse()
         now = fitted.renamed(self.session.topics).names
         names, taken = list(now), set(now[fitted.n_known :])
         for k in range(fitted.n_known):

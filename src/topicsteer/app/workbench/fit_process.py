@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from topicsteer.analysis.suggestions import Doubt
-from topicsteer.app.workbench.current_model import GroupShares, Point, SuggestedRow
+from topicsteer.app.workbench.current_model import GroupShares, SuggestedRow
 
 # Command that starts the worker.
 WORKER = [sys.executable, "-m", "topicsteer.app.workbench.worker"]
@@ -150,7 +150,6 @@ class Learnt(Report, frozen=True, tag="learnt", omit_defaults=True):
     suggestions: list[SuggestedRow] | UnsetType = UNSET
     checks: list[Doubt] | UnsetType = UNSET
     outlook: str | UnsetType = UNSET
-    curve: list[Point] | UnsetType = UNSET
     shares: dict[str, GroupShares] | UnsetType = UNSET
 
     def given(self) -> dict[str, Any]:
@@ -172,7 +171,6 @@ class Failed(Report, frozen=True, tag="failed"):
     """The fit failed."""
 
     message: str
-    kind: str = ""
 
 
 class Cancelled(Report, frozen=True, tag="cancelled"):

@@ -1,4 +1,4 @@
-"""Read-only answers for the page "Progress": learning curve, advice, shares of topics by group."""
+"""Read-only answers for the page "Progress": advice, shares of topics by group."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from topicsteer.analysis.prevalence import Prevalence
 from topicsteer.analysis.suggestions import FEW
 from topicsteer.app.workbench.answers import GroupTable, GroupTopic, ProgressPage
-from topicsteer.app.workbench.current_model import OUTSIDE, GroupShares, Key, Point
+from topicsteer.app.workbench.current_model import OUTSIDE, GroupShares, Key
 from topicsteer.app.workbench.refusals import NotFound
 from topicsteer.app.workbench.views import Views
 from topicsteer.report.breakdown import DRAWN, NO_LINK, Breakdown, bar_chart, line_chart
@@ -20,15 +20,7 @@ from topicsteer.system.values import ALL, NONE
 
 def progress_page(views: Views) -> ProgressPage:
     """Return the whole page."""
-    return ProgressPage(curve=learning_curve(views), advice=advice(views), columns=list(views.project.groups))
-
-
-def learning_curve(views: Views) -> list[Point]:
-    """Return one point per evaluated fit; the first fit also shows the points with a part of its labels."""
-    curve = list[Point]()
-    for _, _, record in views.project.models.finished():
-        curve += record.curve[-1:] if curve else record.curve
-    return curve
+    return ProgressPage(advice=advice(views), columns=list(views.project.groups))
 
 
 def advice(views: Views) -> str:
@@ -59,13 +51,13 @@ ARRAYS = ("share", "low", "high", "plain", "worth", "labels", "drawn", "variance
 def plain_shares(found: Prevalence, keys: Sequence[Key]) -> GroupShares:
     """Return shares for the record of a model."""
     arrays = {name: [[_plain(value) for value in row] for row in getattr(found, name)] for name in ARRAYS}
-    return GroupShares(list(keys)[: len(found.topics)], found.level, list(found.sentences), **arrays)
+    return GroupShares(list(keys)[: len(found.topics)], found.level, list(found.sentences), arrays)
 
 
 def recorded_shares(views: Views, column: str) -> GroupShares | None:
     """Return the shares in the record of the model, if they belong to the groups of the column."""
     shares = views.shown.record.shares.get(column) if views.shown else None
-    fits = shares is not None and len(shares.share) == len(views.project.groups[column].names) + 1
+    fits = shares is not None and len(shares.arrays["share"]) == len(views.project.groups[column].names) + 1
     return shares if fits else None
 
 
@@ -84,9 +76,7 @@ def stored_shares(views: Views, column: str) -> Prevalence | None:
     now = fitted.renamed(views.session.topics).names
     names = [NONE if key == OUTSIDE else now[fitted.column[key]] for key in stored.keys]
     kinds = {"labels": np.int64, "drawn": np.int64}
-    arrays: dict[str, Any] = {
-        name: np.array(getattr(stored, name), dtype=kinds.get(name, np.float64)) for name in ARRAYS
-    }
+    arrays: dict[str, Any] = {name: np.array(stored.arrays[name], dtype=kinds.get(name, np.float64)) for name in ARRAYS}
     return Prevalence(
         tuple(names),
         (ALL, *groups.names),
@@ -144,11 +134,12 @@ def _topics(views: Views, stored: GroupShares | None) -> list[GroupTopic]:
     fitted, found = views.shown, []
     if fitted is None or stored is None:
         return []
+    ends = [stored.arrays[name] for name in ("share", "low", "high")]
     for k, key in enumerate(stored.keys):
         topic = views.session.topics[key] if isinstance(key, int) else None
         if topic is not None and topic.gone:
             continue
         name, colour = (topic.name, topic.colour) if topic else (fitted.names[fitted.column[key]], "")
-        share, low, high = ([row[k] for row in values[1:]] for values in (stored.share, stored.low, stored.high))
+        share, low, high = ([row[k] for row in values[1:]] for values in ends)
         found.append(GroupTopic(key, name, colour, [value or 0.0 for value in share], low, high))
     return found

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from importlib.resources import files
@@ -25,6 +25,7 @@ from topicsteer.app.workbench.refusals import Invalid
 from topicsteer.corpora import Documents
 from topicsteer.labels import codebook
 from topicsteer.system.files import replacing
+from topicsteer.system.templates import visible
 from topicsteer.system.values import check_ids, is_missing
 from topicsteer.text.words import without_spaces
 
@@ -95,25 +96,21 @@ class Topic(codebook.Topic):
         """Return the topic without the fields that only the workbench needs."""
         return codebook.Topic(self.key, self.name, self.parent, self.description, self.keywords, self.banned)
 
-    def stored(self) -> dict[str, object]:
-        """Return the fields under their names in the project file."""
-        return {stored: getattr(self, name) for stored, name in STORED.items()}
-
-    @classmethod
-    def restored(cls, stored: Mapping[str, Any]) -> Topic:
-        """Return a topic from the fields of the project file."""
-        words = {"keywords": tuple(stored["pinned"]), "banned": tuple(stored["banned"])}
-        return cls(**{STORED[name]: value for name, value in stored.items()} | words)
-
     def dump(self) -> str:
         """Return the topic as JSON, for the log; a topic without a parent is written as before there were trees."""
-        fields = {name: value for name, value in self.stored().items() if name != "parent" or value is not None}
+        fields = {stored: getattr(self, name) for stored, name in STORED.items()}
+        if self.parent is None:
+            del fields["parent"]
         return json.dumps(fields, ensure_ascii=False)
 
     @classmethod
     def parse(cls, text: str) -> Topic | None:
         """Return a topic from the log; None before it existed."""
-        return cls.restored(json.loads(text)) if text else None
+        if not text:
+            return None
+        stored = json.loads(text)
+        words = {"keywords": tuple(stored["pinned"]), "banned": tuple(stored["banned"])}
+        return cls(**{STORED[name]: value for name, value in stored.items()} | words)
 
 
 class Event(NamedTuple):
@@ -192,11 +189,18 @@ class ProjectSettings(msgspec.Struct, frozen=True):
         return cls(**{name: stored[name.replace("_", " ")] for name in FIELDS if name.replace("_", " ") in stored})
 
     def changed(self, values: Mapping[str, Any]) -> ProjectSettings:
-        """Return the settings with new values, or refuse them."""
-        try:
-            return msgspec.convert(msgspec.structs.asdict(self) | dict(values), ProjectSettings)
-        except msgspec.ValidationError as error:
-            raise Invalid(f"This setting is not allowed: {error}.") from error
+        """Return the settings with new values, or refuse the first value that is not allowed."""
+        settings = self
+        for name, value in values.items():
+            try:
+                settings = msgspec.convert(msgspec.structs.asdict(settings) | {name: value}, ProjectSettings)
+            except msgspec.ValidationError as error:
+                title, given = name.replace("_", " "), "a list or an object"
+                if not isinstance(value, list | dict):  # these may be too deep for JSON
+                    given = visible(json.dumps(value, ensure_ascii=False), 60)
+                sentence = f"The setting “{title}” is {EXPECTED[name]}, not {given}. Nothing was changed."
+                raise Invalid(sentence) from error
+        return settings
 
     def stored(self, names: Iterable[str]) -> dict[str, Any]:
         """Return some values under their names in the project file, which have spaces."""
@@ -204,6 +208,18 @@ class ProjectSettings(msgspec.Struct, frozen=True):
 
 
 FIELDS = ProjectSettings.__struct_fields__
+# The values of each setting, for messages.
+EXPECTED = {
+    "target": "a whole number from 1 to 10,000,000, or null for ten documents per topic",
+    "refit_after": "a whole number from 0 to 100,000",
+    "free_topics": "a whole number from 0 to 500",
+    "complete": "true or false",
+    "world": '"open", "closed", or null if each fit decides',
+    "blind": "true or false",
+    "overlap": "a whole number from 0 to 1,000",
+    "overlap_people": "a whole number from 2 to 20",
+    "path_separator": "a text of at most 8 characters that are not all spaces, or null if no name is a path",
+}
 
 # --- columns that can be groups: few values, or dates ---
 
@@ -238,10 +254,11 @@ def stored_groups(path: Path) -> dict[str, Groups]:
 
 # Conditions that no row of a sound project fulfils: the problem, a table and the condition. The
 # topic 0 stands for the document as a whole, -1 for the choice of the document, and -2 for a note.
+TOPICS = "SELECT topic FROM events WHERE document IS NULL"
 PROBLEMS = (
     ("documents are missing", "documents", "row < 0 OR row >= (SELECT count(*) FROM documents)"),
     ("a label belongs to an unknown document", "events", "document NOT IN (SELECT row FROM documents)"),
-    ("a label belongs to an unknown topic", "events", "topic > 0 AND topic NOT IN (SELECT topic FROM topics)"),
+    ("a label belongs to an unknown topic", "events", f"topic > 0 AND topic NOT IN ({TOPICS})"),
     ("a label has no owner", "events", "document IS NOT NULL AND person IS NULL"),
     ("a label has an unknown state", "events", f"document IS NOT NULL AND topic >= 0 AND state NOT IN {State.LABELS}"),
     (
@@ -255,7 +272,6 @@ PROBLEMS = (
         "events",
         f"document IS NOT NULL AND topic = {NOTE} AND state != '{State.CLEARED}' AND NOT json_valid(state)",
     ),
-    ("a topic cannot be read", "topics", "NOT (json_valid(pinned) AND json_valid(banned))"),
     ("a topic cannot be read", "events", "document IS NULL AND state != '' AND NOT json_valid(state)"),
     ("a setting cannot be read", "settings", "NOT json_valid(value)"),
     ("a coder cannot be read", "coders", "NOT json_valid(answers)"),
@@ -372,8 +388,6 @@ class EventLog:
                 insert = "INSERT INTO events (batch, person, document, topic, state, before) VALUES (?, ?, ?, ?, ?, ?)"
                 seq = int(connection.execute(insert, (number, *event)).lastrowid or 0)
                 first = first or seq
-                if event.document is None:
-                    _write_topic(connection, event, seq)
         return number, first
 
     def batch_of(self, request: str) -> int | None:
@@ -408,17 +422,6 @@ class EventLog:
             "SELECT at, who, kind, person, document, topic, state FROM events JOIN batches USING (batch) "
             "WHERE document IS NOT NULL ORDER BY seq"
         )
-
-
-def _write_topic(connection: sqlite3.Connection, event: Event, seq: int) -> None:
-    topic = Topic.parse(event.state)
-    if topic is None:  # its creation was undone
-        connection.execute("UPDATE topics SET gone = 1 WHERE topic = ?", (event.key,))
-        return
-    row = replace(topic, born=topic.born or seq).stored()
-    row |= {"pinned": json.dumps(topic.keywords), "banned": json.dumps(topic.banned)}
-    marks = ", ".join("?" * len(row))
-    connection.execute(f"INSERT OR REPLACE INTO topics ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))  # noqa: S608
 
 
 class Project(Database):

@@ -1,10 +1,5 @@
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE documents (row INTEGER PRIMARY KEY, id TEXT NOT NULL, text TEXT NOT NULL, extra TEXT NOT NULL);
-CREATE TABLE topics (
-    topic INTEGER PRIMARY KEY, name TEXT NOT NULL, description TEXT NOT NULL, colour TEXT NOT NULL,
-    position INTEGER NOT NULL, pinned TEXT NOT NULL, banned TEXT NOT NULL, born INTEGER NOT NULL,
-    gone INTEGER NOT NULL, parent INTEGER
-);
 CREATE TABLE batches (
     batch INTEGER PRIMARY KEY AUTOINCREMENT, who TEXT NOT NULL, at TEXT NOT NULL,
     kind TEXT NOT NULL CHECK (kind IN ('do', 'undo', 'redo')), target INTEGER, request TEXT UNIQUE,

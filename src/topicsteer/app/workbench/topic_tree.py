@@ -62,11 +62,6 @@ class Tree:
         """The level of a topic, from 1."""
         return 1 + self.forest.depth[self._place[key]]
 
-    @property
-    def levels(self) -> int:
-        """The number of levels."""
-        return max(map(self.level, self.keys), default=0)
-
     def deepest(self, keys: Iterable[int]) -> list[int]:
         """Some topics without those above others of them, in order."""
         given = set(keys)

@@ -459,10 +459,10 @@ class Workbench:
 
     def _restore(self) -> None:
         """Load the last model of the project."""
-        models = self.project.models.finished()
-        if not models:
+        last = self.project.models.last()
+        if last is None:
             return
-        self.stored_model, _, record = models[-1]
+        self.stored_model, record = last
         folder = Path(tempfile.mkdtemp(dir=self.temporary.path))
         try:
             self.project.models.restore(self.stored_model, folder)

@@ -26,7 +26,7 @@ from topicsteer.analysis import map_layout as maps
 from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.suggestions import Doubt
 from topicsteer.app.workbench import fit_process as messages
-from topicsteer.app.workbench.current_model import Point, SuggestedRow, column_keys
+from topicsteer.app.workbench.current_model import SuggestedRow, column_keys
 from topicsteer.app.workbench.fit_process import AnyReport, CancelOrder, FitOrder, MapOrder, SplitOrder, Work
 from topicsteer.app.workbench.map_view import stored_layout
 from topicsteer.app.workbench.progress_view import plain_shares
@@ -125,7 +125,7 @@ class Worker:
         except Cancelled:
             self.send(messages.Cancelled())
         except Exception as error:  # any error is reported, and the last good model stays in use
-            self.send(messages.Failed(f"{error}" or type(error).__name__, type(error).__name__))
+            self.send(messages.Failed(f"{error}" or type(error).__name__))
 
     def _fit(self, order: FitOrder) -> None:
         """Fit and save the model; then suggest, evaluate and estimate shares, until the next order is waiting."""
@@ -204,17 +204,9 @@ class Worker:
         self.send(messages.LaidOut(stored_layout(layout)))
 
     def _evaluate(self, model: TopicModel) -> None:
-        """Report the advice on more labels, with the average precision on hidden labels."""
+        """Report the advice on more labels."""
         advice = model.labels.advice(lambda step, total: self._advise("check", step - 1, total, ""))
-        curve = advice.curve
-        if curve is None:
-            self.send(messages.Learnt(outlook=advice.sentence))
-            return
-        labelled = int((np.diff(model.state_.supervision.indicator().indptr) > 0).sum())
-        scores = zip(curve.micro, curve.macro, curve.micro_error, curve.macro_error, strict=True)
-        documents = [*map(round, curve.labelled[:-1]), labelled]
-        points = [Point(n, *own) for n, own in zip(documents, scores, strict=True)]
-        self.send(messages.Learnt(outlook=advice.sentence, curve=points))
+        self.send(messages.Learnt(outlook=advice.sentence))
 
     def _share(self, model: TopicModel, project: str) -> None:
         """Report shares of topics in the groups of columns."""
