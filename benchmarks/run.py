@@ -180,13 +180,14 @@ def refit():
     TSNMF(3, random_state=0, max_iter=2).fit(X[:50])
     cold_times, warm_times = [], []
     for _ in range(3):
-        model = TSNMF(len(topics), topics=topics, random_state=0, warm_start=True, tol=1e-4).fit(X, y)
+        model = TSNMF(len(topics), topics=topics, tol=1e-4).fit(X, y)
         new = [*y[:i], [topics[0]], *y[i + 1 :]]
         began = time.perf_counter()
         cold = TSNMF(len(topics), topics=topics, random_state=0, tol=1e-4).fit(X, new)
         cold_times.append(time.perf_counter() - began)
         goal = 1.001 * cold.objective_history_[-1]
         began = time.perf_counter()
+        model.set_params(init=(model.document_topics_, model.components_))
         model.fit(X, new, callback=lambda i, objective, s, goal=goal: objective <= goal)
         warm_times.append(time.perf_counter() - began)
         assert model.objective_history_[-1] <= goal

@@ -184,22 +184,6 @@ def test_same_seed_same_bits_for_any_threads():
     assert not np.array_equal(TSNMF(6, random_state=4).fit(X, y).components_, results[0].components_)
 
 
-def test_warm_start_continues_by_name():
-    X, y, _ = make_problem(6, n=300, t=60)
-    named = [["a" if k == 0 else f"t{k}" for k in labels] for labels in y]
-    model = TSNMF(6, random_state=0, tol=1e-5, warm_start=True).fit(X, named)
-    cold_iterations, goal = model.n_iter_, model.objective_history_[-1]
-    i = next(i for i, labels in enumerate(named) if not labels)
-    named[i] = ["a new one"]  # sorts between "a" and the others
-    model.set_params(n_components=7).fit(X, named)
-    assert model.topic_names_.tolist() == ["a", "a new one", "t1", "t2", "t3", "free 1", "free 2"]
-    assert model.objective_history_[0] < 1.2 * goal
-    assert model.n_iter_ < cold_iterations
-    other = TSNMF(6, random_state=0, warm_start=True).fit(X[:, :50], y)
-    other.fit(X, y)  # another vocabulary: a cold start
-    assert other.components_.shape == (6, 60)
-
-
 def test_error_weight_is_the_full_E(problem):
     X, y, L = problem
     rng = np.random.default_rng(0)

@@ -17,7 +17,7 @@ PUBLIC = {
     "read_documents read_table read_folder read_labels attach_labels example_table load_docstrings",
     "topicsteer.text": "TextVectorizer stop_words",
     "topicsteer.labels.codebook": "Codebook Topic",
-    "topicsteer.metrics": "average_precision calibration Calibration precision_recall",
+    "topicsteer.metrics": "average_precision precision_recall",
     "topicsteer.model.edits": "Edits",
     "topicsteer.model.labelling": "LabelHelp",
     "topicsteer.model.findings": "Findings",

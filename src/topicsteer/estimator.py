@@ -22,7 +22,6 @@ from topicsteer.nmf.blocks import canonical, check_scale
 from topicsteer.nmf.factorisation import begin, go_on, solve, start
 from topicsteer.nmf.loop import Callback
 from topicsteer.nmf.protocols import (
-    FirstWeights,
     History,
     Parameters,
     Problem,
@@ -79,8 +78,6 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
         total weight of the documents for H. The weight of a document multiplies its penalty as well as its error.
     l1_ratio : float, default=0
         Mix of the penalties: 0 is on squares only (L2), 1 on absolute values only (L1).
-    warm_start : bool, default=False
-        Whether to start from the last fit. Known topics are matched by name, free topics by position.
     threads : int, default=None
         Number of threads; None = all cores. The result does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -185,8 +182,6 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
         )
         problem = replace(problem, E=check_error_weight(error_weight, rows, self.solver))
         first, H = start(problem)
-        if self.warm_start and isinstance(self.init, str) and hasattr(self, "components_"):
-            first, H = self._last_topics(first, H, problem)
         self._solve(begin(problem, first, H), scratch, callback)
         if self.history_ is not None:  # W belongs to this H, so its scale is 1 from now on
             self.history_ = replace(self.history_, scale=np.ones(problem.n_topics))
@@ -374,30 +369,6 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
         self.reconstruction_err_ = result.plain["error"]
         self.n_iter_ = result.n_iter
         self.ended_ = result.ended
-
-    def _last_topics(self, first: FirstWeights | None, H: Array, problem: Problem) -> tuple[FirstWeights | None, Array]:
-        """Copy the topics of the last fit into a start: known topics by name, free topics by position."""
-        if self.components_.shape[1] != H.shape[1]:
-            return first, H
-        topics = problem.supervision.topics
-        old_known = {name: k for k, name in enumerate(self.topic_names_[: self.n_known_])}
-        pairs = [(k, old_known[name]) for k, name in enumerate(topics) if name in old_known]
-        free = min(len(problem.free), len(self.components_) - self.n_known_)
-        pairs += [(len(topics) + k, self.n_known_ + k) for k in range(free)]
-        if not pairs:
-            return first, H
-        new, old = np.array(pairs).T
-        H[new] = self.components_[old]
-        earlier = self.document_topics_
-        if len(earlier) != problem.rows.shape[0]:
-            return first, H
-
-        def weights(rows: slice) -> Array:
-            W = np.zeros((rows.stop - rows.start, len(H)), dtype=H.dtype) if first is None else first(rows)
-            W[:, new] = earlier[rows][:, old]
-            return W
-
-        return weights, H
 
     def _count_components(self, y: object, supervision: Supervision) -> int:
         known = len(supervision.topics)

@@ -176,17 +176,6 @@ def test_options_that_need_memory_are_refused_for_blocks():
         TSNMF(solver="mu").fit(blocks(X), y, error_weight=np.ones(X.shape))
 
 
-def test_warm_start_reads_the_weights_from_disk():
-    X, y, _ = make_problem(7)
-    model = TSNMF(6, max_iter=40, tol=0, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.fit(blocks(X), y)
-        last = model.objective_history_[-1]
-        model.set_params(warm_start=True, max_iter=1).fit(blocks(X), y)
-    assert model.objective_history_[0] <= last * (1 + 1e-6)
-
-
 def test_transform_of_blocks():
     X, y, _ = make_problem(8)
     model = fit(blocks(X), y)

@@ -1,7 +1,6 @@
-"""Embeddings and segmenters on the command line, with a real model2vec model where that package is installed."""
+"""Embeddings on the command line, with a real model2vec model where that package is installed."""
 
 import json
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,17 +100,6 @@ def test_files_that_are_no_vectors(command, table, content, message):
     done = command("fit", "train.csv", "--embeddings", "bad.npy")
     assert done.exit_code == 1
     assert message in done.stderr
-
-
-def test_a_missing_segmenter_is_found_before_the_work(command, table, monkeypatch):
-    monkeypatch.setitem(sys.modules, "jieba", None)
-    from topicsteer.text.words import segmenter_of
-
-    segmenter_of.cache_clear()
-    done = command("label", "train.csv", "--no-browser", "--segmenter", "jieba")
-    assert done.exit_code == 1
-    assert "pip install jieba" in done.stderr
-    assert "no segmenter 'mecab'" in command("label", "train.csv", "--no-browser", "--segmenter", "mecab").stderr
 
 
 def static_model(folder):

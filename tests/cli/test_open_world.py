@@ -178,16 +178,6 @@ def test_merge_free_topics(run, model, separator):
     assert len(TopicModel.load(model).state_.free_names) == 2
 
 
-def test_a_split_needs_the_documents_and_a_known_topic(run, model, table):
-    assert subjects(model) == UNKNOWN
-    code, _, err = run("edit", model, "--split", "free 1")
-    assert code == 1
-    assert "--split needs the training documents: pass their file" in err.replace("\n", " ")
-    code, _, err = run("edit", model, table, "--split", "free 1=2", "-q")
-    assert code == 1
-    assert "is a free topic: adopt it first" in err.replace("\n", " ")
-
-
 def test_an_edit_keeps_texts_and_stores_no_more_than_before(run, table, tmp_path):
     model = TopicModel(3).fit(table, "label")
     model.save(tmp_path / "final", texts=True, updatable=False)
@@ -200,7 +190,7 @@ def test_an_edit_keeps_texts_and_stores_no_more_than_before(run, table, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "choose one of --adopt, --rename, --merge, --move, --split"),
+        ((), "choose one of --adopt, --rename, --merge, --move"),
         (("--rename", "free 1=b", "--move", "free 1=a"), "choose one of"),
         (("--adopt", "free 1"), 'not of the form "topic=name"'),
         (("--adopt", "tea=other"), "it is a known topic"),

@@ -1,4 +1,4 @@
-"""Topic trees on the command line: paths, parents in the topics file, split and move."""
+"""Topic trees on the command line: paths, parents in the topics file, and moves."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def table(tmp_path):
     return tmp_path / "news.csv"
 
 
-def test_paths_split_and_move(run, table, tmp_path):
+def test_paths_and_moves(run, table, tmp_path):
     model = tmp_path / "model"
     table.write_text(table.read_text().replace("id,text,label", "code,words,theme", 1))
     columns = ["--id", "code", "--text", "words", "--labels", "theme"]
@@ -23,20 +23,6 @@ def test_paths_split_and_move(run, table, tmp_path):
     assert run(*fit) == (0, "", "")
     names = TopicModel.load(model).codebook.names
     assert names[:4] == ("arts", "arts>film", "arts>paint", "sport")
-    split = ["edit", model, table, "--split", "sport>tennis=2"]  # with the columns of the fit
-    code, out, err = run(*split)
-    assert code == 0, err
-    assert out.startswith("group,documents,terms,surest\n1,")
-    assert "Nothing was changed." in err
-    assert TopicModel.load(model).codebook.names == names
-    code, _, err = run(*split, "--adopt", "9=x")
-    assert code == 1
-    assert "there is no group '9'" in err
-    code, out, err = run(*split, "--adopt", "1=doubles")
-    assert code == 0, err
-    assert out.startswith("id,membership,text,label\n")
-    assert ",doubles\n" in out
-    assert TopicModel.load(model).codebook.parent_names["doubles"] == "sport>tennis"
     assert run("edit", model, "--move", "sport>tennis=arts", "-q")[0] == 0
     assert TopicModel.load(model).codebook.parent_names["sport>tennis"] == "arts"
     assert run("edit", model, "--move", "sport>tennis=", "-q")[0] == 0

@@ -61,7 +61,6 @@ OPTIONS = {
         "--rename",
         "--merge",
         "--move",
-        "--split",
         "--path-separator",
         "--scheduler",
         "--host",

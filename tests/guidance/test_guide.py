@@ -191,31 +191,6 @@ def test_left_out_probabilities():
     assert learnt.positions(X).shape == (200, len(learnt.seen))
 
 
-def test_a_renewed_guide_is_close_to_a_new_one():
-    X, which = corpus(400, noise=0.6)
-    shown = {i: int(which[i]) for i in range(80)}
-    previous = guide(X, supervise(shown, 400, topics=range(5)))
-    more = supervise(shown | {80: int(which[80])}, 400, topics=range(5))
-    renewed, learnt_again = guide(X, more, previous=previous), guide(X, more)
-    assert renewed.chosen_from == 80
-    assert learnt_again.chosen_from == 81
-    np.testing.assert_array_equal(renewed.rows, np.arange(81))
-    np.testing.assert_allclose(renewed.left_out[80], previous.probabilities(X[[80]])[0], atol=1e-5)
-    np.testing.assert_array_equal(renewed.left_out[:80], previous.left_out)
-    now, then = renewed.arrays(), learnt_again.arrays()
-    for name in ("basis", "dense", "scale", "rarity", "seen", "left_out"):
-        assert now[name].dtype == then[name].dtype, name
-    for name in ("scale", "rarity", "seen"):
-        np.testing.assert_allclose(now[name], then[name], rtol=1e-4, err_msg=name)
-    found, wanted = renewed.probabilities(X), learnt_again.probabilities(X)
-    assert np.abs(found - wanted).mean() < 0.02
-    assert (found[81:].argmax(axis=1) == which[81:]).mean() >= (wanted[81:].argmax(axis=1) == which[81:]).mean() - 0.02
-    many = supervise({i: int(which[i]) for i in range(100)}, 400, topics=range(5))
-    np.testing.assert_array_equal(guide(X, many, previous=previous).probabilities(X), guide(X, many).probabilities(X))
-    other = supervise(shown | {80: "new"}, 400, topics=[*range(5), "new"])
-    np.testing.assert_array_equal(guide(X, other, previous=previous).covered, np.arange(6))
-
-
 def test_same_bits_for_any_number_of_threads_and_any_batch():
     X, which = corpus()
     supervision = supervise({i: int(which[i]) for i in range(40)}, 200)

@@ -112,8 +112,6 @@ class LabelCurve:
         Labelled documents that each point learnt from.
     macro, micro : tuple of float
         Average precision: mean over topics, and over all labels.
-    macro_error, micro_error : tuple of float
-        Standard errors by the jackknife.
     gain, error : float
         Expected gain from half as many labels more, mean of macro and micro, and its standard error. NaN with fewer
         than three points.
@@ -122,8 +120,6 @@ class LabelCurve:
     labelled: tuple[float, ...]
     macro: tuple[float, ...]
     micro: tuple[float, ...]
-    macro_error: tuple[float, ...]
-    micro_error: tuple[float, ...]
     gain: float
     error: float
 
@@ -221,15 +217,13 @@ def _curve(labelled: Array, truth: HiddenTruth, scores: Array, now: int) -> Labe
 
     points = np.array(averages(slice(None)))  # (points, 2)
     again = np.array([averages(group != g) for g in np.unique(group)])  # (groups, points, 2)
-    errors = np.sqrt((len(again) - 1) * again.var(axis=0))
     gain, error = np.nan, np.nan
     if len(labelled) >= 3:
         both = [extrapolate(labelled, points[:, j], again[:, :, j], now) for j in (0, 1)]
         gain, error = np.mean(both, axis=0).tolist()
     macro, micro = map(tuple, points.T.tolist())
-    macro_error, micro_error = map(tuple, errors.T.tolist())
     at = tuple(labelled.tolist())
-    return LabelCurve(at, macro, micro, macro_error, micro_error, gain, error)
+    return LabelCurve(at, macro, micro, gain, error)
 
 
 def stopping_advice(counts: Rows, curve: LabelCurve | None, labelled: int) -> StoppingAdvice:

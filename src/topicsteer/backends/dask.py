@@ -11,6 +11,7 @@ import asyncio
 import concurrent.futures
 import itertools
 import operator
+import os
 import time
 import uuid
 import warnings
@@ -268,7 +269,7 @@ def shared_folder(client: Any, path: Path) -> None:
     mark = path / f"seen-{uuid.uuid4().hex}"
     mark.touch()
     try:
-        blind = [worker for worker, seen in client.run(_exists, str(mark)).items() if not seen]
+        blind = [worker for worker, seen in client.run(os.path.exists, str(mark)).items() if not seen]
     finally:
         mark.unlink()
     if blind:
@@ -344,10 +345,6 @@ def _identity(value: T) -> T:
 
 def _apply(function: Callable[[sp.csr_array, G], T], X: DaskBlock, given: G) -> T:
     return function(_rows_of(X), given)
-
-
-def _exists(path: str) -> bool:
-    return Path(path).exists()
 
 
 def _update_blocks(

@@ -86,7 +86,6 @@ if TYPE_CHECKING:
     from topicsteer.corpora import Documents, ReadOptions
     from topicsteer.labels.codebook import Codebook
     from topicsteer.labels.coder import Coder
-    from topicsteer.model.edits import Split
     from topicsteer.model.spool import Spool
     from topicsteer.system.types import Progress
 
@@ -516,19 +515,15 @@ def edit(
     rename: Annotated[str | None, Option(help=HELP["edit"]["rename"])] = None,
     merge: Annotated[str | None, Option(help=HELP["edit"]["merge"])] = None,
     move: Annotated[str | None, Option(help=HELP["edit"]["move"])] = None,
-    split: Annotated[str | None, Option(help=HELP["edit"]["split"])] = None,
     out: Annotated[Path | None, Option("--out", "-o", help=HELP["edit"]["out"])] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Edit the topics of a model: adopt, rename, merge, move or split one."""
-    import polars as pl
-
-    from topicsteer.model.edits import Split
+    """Edit the topics of a model: adopt, rename, merge or move one."""
     from topicsteer.model.state import writing
 
-    edits = {"adopt": adopt, "rename": rename, "merge": merge, "move": move, "split": split}
+    edits = {"adopt": adopt, "rename": rename, "merge": merge, "move": move}
     given = {name: value for name, value in edits.items() if value is not None}
-    if len(given) != 1 and set(given) != {"split", "adopt"}:  # one edit renumbers the topics that another would name
+    if len(given) != 1:  # one edit renumbers the topics that another would name
         raise ValueError(f"choose one of {', '.join(f'--{name}' for name in edits)}; run the command once per edit.")
     out = model if out is None else out
     with writing(out), working():
@@ -536,15 +531,9 @@ def edit(
         had_texts = fitted.documents_ is not None
         if source is not None:
             fitted.attach(read(source, reading, fitted))
-        before = fitted.state_
         found = apply_edit(fitted, given)
-        if fitted.state_ is not before:
-            fitted.save(out, texts=had_texts)
-    if isinstance(found, Split):
-        write(pl.DataFrame(found.table()), None, readable=dict)
-        command = f'topicsteer edit {model} --split "{split}" --adopt "1=NAME"'
-        notify(f"Nothing was changed. Next: {escape(command)}")
-    elif found is None:
+        fitted.save(out, texts=had_texts)
+    if found is None:
         if not quiet:
             show_topics(fitted.state_.topics.table(none=True), repr(fitted)[1:-1], fitted.belief)
         notify(f"Saved in {out}.")
@@ -555,7 +544,7 @@ def edit(
 
 
 def apply_edit(fitted: "TopicModel", given: dict[str, str]) -> Any:
-    """Edit the model; return the groups of a split, or the documents that are proposed for an adopted topic."""
+    """Edit the model; return the documents that are proposed for an adopted topic."""
     import polars as pl
 
     if "rename" in given:
@@ -567,27 +556,9 @@ def apply_edit(fitted: "TopicModel", given: dict[str, str]) -> Any:
         topic, _, parent = (part.strip() for part in given["move"].partition("="))
         fitted.edit.move(topic, parent or None)
     else:
-        found = split_of(fitted, given["split"]) if "split" in given else None
-        if "adopt" not in given:
-            return found
-        chosen, name = pair(given["adopt"])
-        group: Any = chosen
-        if found is not None:
-            if not chosen.isdecimal() or not 1 <= int(chosen) <= len(found.groups):
-                raise ValueError(f"there is no group {chosen!r}: the groups are 1 to {len(found.groups)}.")
-            group = found.groups[int(chosen) - 1]
-        return fitted.edit.adopt(group, name).with_columns(pl.lit(name).alias("label"))
+        topic, name = pair(given["adopt"])
+        return fitted.edit.adopt(topic, name).with_columns(pl.lit(name).alias("label"))
     return None
-
-
-def split_of(fitted: "TopicModel", value: str) -> "Split":
-    """The groups of a known topic, from "topic" or "topic=parts"."""
-    topic, _, number = (part.strip() for part in value.rpartition("="))
-    if not topic or not number.isdecimal():
-        topic, number = value.strip(), "2"
-    if fitted.documents_ is None:
-        raise ValueError("--split needs the training documents: pass their file, or fit with --keep-texts.")
-    return fitted.edit.split(topic, int(number))
 
 
 def pair(value: str) -> tuple[str, str]:
@@ -719,7 +690,6 @@ def label(
     world: World = None,
     path_separator: PathSeparator = None,
     embeddings: Embeddings = None,
-    segmenter: Annotated[str | None, Option(help=HELP["label"]["segmenter"])] = None,
     project: Annotated[Path | None, Option(help=HELP["label"]["project"])] = None,
     port: Annotated[int | None, Option(min=0, max=65535, help=HELP["label"]["port"])] = None,
     no_browser: Annotated[bool, Option("--no-browser", help=HELP["label"]["no_browser"])] = False,
@@ -742,11 +712,10 @@ def label(
             named_embeddings(embeddings)  # refused before the work if it cannot be used
             documents = to_label(source, reading)
             progress("project", 0, None, f"{len(documents):,} documents")
-            features = {"segmenter": segmenter, "embeddings": embeddings}
-            Workbench.make(path, documents, source=source, path_separator=path_separator, **features)
+            Workbench.make(path, documents, source=source, path_separator=path_separator, embeddings=embeddings)
         notify(f"The project file {path} holds documents, topics and labels.")
-    elif embeddings is not None or segmenter is not None:
-        raise BadParameter(f"{path} has its own terms and embeddings: choose others in a new project, with --project.")
+    elif embeddings is not None:
+        raise BadParameter(f"{path} has its own embeddings: choose others in a new project, with --project.")
     end_in_order()
     workbench = Workbench(path, source=source)
     if topics is not None:

@@ -324,7 +324,7 @@ class Columns:
             if alone or usual in (*wanted, *LABEL_NAMES, *FORBIDDEN_NAMES):
                 self._strings.setdefault(name, StringSummary()).add(cells)
             if usual in (*wanted, *LABEL_FILE_ID_NAMES) or _ID_LIKE.fullmatch(name.strip()):
-                hashes = (_hash(cell) for cell in cells if not is_missing(cell))
+                hashes = (hash(str(plain_id(cell))) for cell in cells if not is_missing(cell))
                 self._hashes.setdefault(name, array("q")).extend(hashes)
         self.rows += len(table.places)
         self.unreadable += len(table.problems)
@@ -581,11 +581,6 @@ def _repeats(strings: StringSummary) -> bool:
 
 def _tuple(names: Names) -> Sequence[str]:
     return [names] if isinstance(names, str) else names
-
-
-def _hash(cell: object) -> int:
-    """Hash of an id as text."""
-    return hash(str(plain_id(cell)))
 
 
 # Separators of paths; the first one that no name contains is used.

@@ -330,7 +330,7 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
                 raise ValueError("neither an id nor a text (name the column of ids: id, --id)")
             check_labels(has, lacks)
             if has or lacks:
-                whole = _is_complete(complete[row])
+                whole = str(complete[row]).strip().casefold() not in ("no", "false")
                 records.append(LabelRecord(f"{table.unit} {place}", key, text, has, lacks, whole, people))
         except ValueError as error:
             problems[place] = str(error)
@@ -449,10 +449,6 @@ def _annotator(found: object) -> str | None:
     if isinstance(found, int):
         return f"annotator {found}"
     return found if isinstance(found, str) else None
-
-
-def _is_complete(cell: object) -> bool:
-    return str(cell).strip().casefold() not in ("no", "false")
 
 
 def _text(value: object) -> str | None:

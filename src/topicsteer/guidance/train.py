@@ -24,7 +24,7 @@ from functools import cached_property, partial
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from topicsteer.guidance.calibration import (
     FIXED_CALIBRATION,
@@ -170,8 +170,6 @@ FOLDS = 3
 LABELLED_TOPICS = 0.5
 # Mean score of this many documents, the surest of a topic, where names decide. It was chosen on docstrings and Reuters.
 SURE_SCORE, SURE_DOCUMENTS = 0.7, 20
-# Settings are chosen again when the number of labelled documents has grown by this factor.
-RESELECTION_GROWTH = 1.1
 
 
 def train_guide(
@@ -184,7 +182,6 @@ def train_guide(
     expected: sp.csr_array | None = None,
     directions: Array | None = None,
     latent: Array | None = None,
-    previous: Guide | None = None,
     choice: Choice | None = None,
     sample: Sample | None = None,
     exact_documents: int = EXACT_DOCUMENTS,
@@ -215,9 +212,6 @@ def train_guide(
         Result of :func:`latent_directions`, to avoid computing it again.
     latent : array (n_documents, any), optional
         Latent semantics of all documents along these directions, to avoid computing them again.
-    previous : Guide, optional
-        A guide of the same documents, topics and names with slightly fewer labels. Its settings and
-        calibrations are reused until the number of labelled documents has grown by a tenth.
     choice : Choice, optional
         Settings of the ridge regression; None = chosen from the labels.
     sample : Sample, optional
@@ -262,13 +256,6 @@ def train_guide(
     with workers(threads) as run:
         examples = Examples.of(sample.terms[: len(rows)], states, document_weight, names, E, directions, threads, soft)
         examples = replace(examples, exact_documents=exact_documents)
-        if previous is not None and 0 < len(rows) <= RESELECTION_GROWTH * previous.chosen_from:
-            name = previous.choice.name if examples.named.size else 0.0
-            ridge = examples.ridge(replace(previous.choice, name=name))
-            trainer = GuideTrainer.of(sample, examples, ridge, run)
-            if np.array_equal(trainer.covered, previous.covered):
-                earlier = previous.probabilities(sample.terms, threads, embeddings=sample.own_embeddings)
-                return trainer.renew(previous, logit(np.clip(earlier[:, trainer.covered], 1e-6, 1 - 1e-6)))
         ridge = examples.ridge(choice or choose_ridge(examples, run, report))
         report("weights")
         trainer = GuideTrainer.of(sample, examples, ridge, run, report)
@@ -380,6 +367,7 @@ class GuideTrainer:
         hidden = np.where(given & (positive == 1), np.nan, first(left_out) + shift)
         if second is not None and second.hidden is not None:
             hidden = np.where(np.isnan(second.hidden), hidden, second.hidden)
+        Z = self.examples.latent[:n]
         return Guide(
             basis=self._basis(terms, None if second is None else second.ratios),
             dense=dense,
@@ -391,31 +379,8 @@ class GuideTrainer:
             covered=self.covered,
             rows=self.sample.labelled,
             left_out=expit(hidden).astype(np.float32),
-            seen=self._seen(),
+            seen=np.asarray(Z.T @ Z),
             n_known=n_known,
-        )
-
-    def renew(self, previous: Guide, odds: Array) -> Guide:
-        """Learn the weights from more labels, with the settings and calibrations of the previous guide.
-
-        ``odds`` are the log odds of all training documents under the previous guide.
-        """
-        n = len(self.sample.labelled)
-        target, mean = self.ridge.target(self.background.states, self.covered, self.background.expected)
-        terms, dense = self._weights(target)
-        ratios = None if previous.word_round is None else self.background.log_ratios(odds, np.ones(n, dtype=np.bool_))
-        left_out = expit(odds[:n]).astype(np.float32)  # the previous guide did not know the new labels
-        _, old, now = np.intersect1d(previous.rows, self.sample.labelled, return_indices=True)
-        left_out[now] = previous.left_out[old]
-        return replace(
-            previous,
-            basis=self._basis(terms, ratios),
-            dense=dense,
-            scale=previous.scale if self.examples.words_lead else (1 / np.maximum(1 - mean, 0.1)).astype(np.float32),
-            calibration=replace(previous.calibration, rarity=self._rarity()),
-            rows=self.sample.labelled,
-            left_out=left_out,
-            seen=self._seen(),
         )
 
     def _left_out(self, target: Array, scale: Array) -> Array:
@@ -498,8 +463,3 @@ class GuideTrainer:
     def _basis(self, terms: Array, ratios: Array | None) -> Array:
         matrices = [self.sample.directions, terms] if ratios is None else [self.sample.directions, terms, ratios]
         return np.ascontiguousarray(np.hstack(matrices), dtype=self.sample.directions.dtype)
-
-    def _seen(self) -> Array:
-        """DᵀD of the latent semantics D of the labelled documents."""
-        Z = self.examples.latent[: len(self.sample.labelled)]
-        return np.asarray(Z.T @ Z)

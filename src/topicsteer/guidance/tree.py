@@ -145,7 +145,6 @@ def train_cuts(
     *,
     names: TopicTexts | None = None,
     embeddings: Array | None = None,
-    previous: Sequence[Guide | None] | None = None,
     **options: Any,
 ) -> list[Guide | None]:
     """Train one guide per cut.
@@ -162,8 +161,6 @@ def train_cuts(
         Texts about all topics.
     embeddings : array, optional
         Embeddings of the documents.
-    previous : sequence of Guide or None, optional
-        Guides of the same cuts with slightly fewer labels. Expected labels follow from them without a first guide.
     **options
         Further options of :func:`topicsteer.guidance.train.train_guide`.
 
@@ -185,13 +182,13 @@ def train_cuts(
     [0, 1]
     """
     found: list[Guide | None] = []
-    for level, cut in enumerate(forest.cuts):
+    for cut in forest.cuts:
         shared = {"names": None if names is None else texts_of(names, cut), "embeddings": embeddings, **options}
-        before = first = None if previous is None else previous[level]
+        first = None
         topics = tuple(supervision.topics[k] for k in cut)
         labels = Supervision(topics, supervision.pattern, supervision.patterns[:, list(cut)])
         ended = np.asarray(ends(supervision.patterns, forest, cut).any(axis=1))[labels.pattern]
-        if ended.any() and first is None:
+        if ended.any():
             first = train_guide(X, replace(labels, pattern=np.where(ended, np.int32(0), labels.pattern)), **shared)
         expected = None
         if ended.any() and first is not None:
@@ -200,7 +197,7 @@ def train_cuts(
             probabilities = first.probabilities(X.take(rows), options.get("threads"), embeddings=E)
             expected = expected_labels(probabilities, supervision, forest, cut, rows)
             shared["directions"] = first.directions
-        found.append(train_guide(X, labels, expected=expected, previous=before, **shared))
+        found.append(train_guide(X, labels, expected=expected, **shared))
     return found
 
 

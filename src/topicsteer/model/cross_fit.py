@@ -112,7 +112,7 @@ class Hidden:
     def _shares(self, left: Supervision, rows: NDArray[np.integer]) -> tuple[Array, NDArray[np.bool_]]:
         """The same without a guide: parts of the documents in the factorisation."""
         every = self.corpus.supervision
-        profiles = label_profiles(self.corpus.rows, every, self.corpus.weight)
+        profiles = label_profiles(self.corpus.rows, every, np.ones(self.corpus.rows.shape[0]))
         parameters = self.settings.new_parameters(self.corpus.rows, profiles, guide=None)
         free = (parameters.n_components or 0) - len(left.topics)
         problem = Problem(self.corpus.rows, left, [f"free {k + 1}" for k in range(free)], parameters)
@@ -197,7 +197,6 @@ def _some(corpus: Corpus, rows: NDArray[np.integer]) -> Corpus:
         corpus,
         rows=as_rows(corpus.rows.take(rows)),
         supervision=replace(corpus.supervision, pattern=corpus.supervision.pattern[rows]),
-        weight=corpus.weight[rows],
         embeddings=None if corpus.embeddings is None else corpus.embeddings[rows],
         origin=None if corpus.origin is None else corpus.origin.take(rows),
         documents=Documents([], []),

@@ -41,7 +41,7 @@ def training_corpus(model: TopicModel) -> Corpus:
     X = model._training_rows()
     E = model._training_embeddings()
     encode = None if E is None else model._encoder
-    return Corpus(X, model.state_.supervision, model.codebook, model.vectorizer_, np.ones(X.shape[0]), E, encode)
+    return Corpus(X, model.state_.supervision, model.codebook, model.vectorizer_, E, encode)
 
 
 class LabelHelp:

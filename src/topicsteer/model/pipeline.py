@@ -67,8 +67,6 @@ class Corpus:
     codebook : Codebook
         The known topics.
     vectorizer : TextVectorizer
-    weight : array (n_documents,)
-        Weight of each document.
     embeddings : array (n_documents, any), optional
         Embeddings of the documents.
     encode : callable, optional
@@ -83,7 +81,6 @@ class Corpus:
     supervision: Supervision
     codebook: Codebook
     vectorizer: TextVectorizer
-    weight: Array
     embeddings: Array | None = None
     encode: Encoder | None = None
     documents: Documents = field(default_factory=lambda: Documents([], []))
@@ -158,7 +155,6 @@ def learn(
     shared: dict[str, Any] = {
         "names": reuse.names or topic_texts(corpus.codebook, corpus.vectorizer.transform, corpus.encode),
         "embeddings": corpus.embeddings,
-        "confidence": corpus.weight,
         "seed": GUIDE_SEED,
         "threads": settings.threads,
         "report": report,
@@ -179,8 +175,7 @@ def learn(
     if not supervision.forest.flat:
         return train_tree(X, supervision, in_open_world, directions=reuse.directions, latent=reuse.latent, **shared)
     sample = sample or _sample(corpus, settings, reuse)
-    previous = None if before is None or before.open else before
-    closed = train_guide(X, supervision, sample=sample, previous=previous, choice=reuse.choice, **shared)
+    closed = train_guide(X, supervision, sample=sample, choice=reuse.choice, **shared)
     release_memory()  # of scores in folds
     return None if closed is None else in_open_world(closed, supervision, sample=sample)
 
@@ -280,14 +275,14 @@ def surplus(keys: NDArray[np.float64], labelled: NDArray[np.bool_], most: int = 
 
 def retain(corpus: Corpus, found: Outcome, seed: int) -> tuple[Reservoir, History]:
     """Choose the documents to retain, and summarise the others."""
-    rows, weight = corpus.rows, corpus.weight
+    rows = corpus.rows
     keys = np.random.default_rng([seed, 0]).exponential(size=rows.shape[0])
     leave = surplus(keys, corpus.supervision.labelled)
     history = History.empty(rows.shape[1], found.W.shape[1], rows.dtype)
     gone, stay = np.flatnonzero(leave), np.flatnonzero(~leave)
     for part in slices(len(gone), ROWS):
         some = gone[part]
-        history += found.summarise(rows.take(some), found.W[some], weight[some], some)
+        history += found.summarise(rows.take(some), found.W[some], some)
     if not gone.size and rows.matrix is not None:
         return Reservoir(stay, rows.matrix, keys[stay], corpus.embeddings), history
     E = None if corpus.embeddings is None else corpus.embeddings[stay]
@@ -312,11 +307,11 @@ class Outcome:
     profiles: Array
     free_groups: Groups = ()
 
-    def summarise(self, X: sp.csr_array, W: Array, weight: Array, rows: NDArray[Any]) -> History:
-        """Sufficient statistics of some rows of this run, with topic weights W and document weights."""
+    def summarise(self, X: sp.csr_array, W: Array, rows: NDArray[Any]) -> History:
+        """Sufficient statistics of some rows of this run, with topic weights W."""
         penalties = None if self.penalties is None else as_rows(self.penalties).take(rows)
         l1 = float(self.parameters.alpha_W * X.shape[1] * self.parameters.l1_ratio)
-        return History.of(X, W, weight, penalties, l1)
+        return History.of(X, W, np.ones(len(W)), penalties, l1)
 
     def fields(
         self, corpus: Corpus, reservoir: Reservoir, history: History, W: Array, memberships: Array
@@ -399,7 +394,6 @@ def prepare(
         supervision,
         codebook,
         vectorizer,
-        np.ones(len(documents)),
         documents=documents,
         origin=Origin.of(documents.columns, len(documents)),
     )
@@ -447,7 +441,7 @@ def run(
         supervision,
         free,
         parameters,
-        corpus.weight,
+        np.ones(X.shape[0]),
         penalties=block_penalties(penalties, X, n_topics),
         term_constraints=TermConstraints.read(constraints, n_topics, X.shape[1]),
     )

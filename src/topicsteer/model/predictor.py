@@ -15,13 +15,7 @@ import scipy.sparse as sp
 
 from topicsteer.analysis.topics import all_memberships, proportions
 from topicsteer.corpora import Documents
-from topicsteer.guidance.apply import (
-    covered_topics,
-    topic_classes,
-    topic_penalties,
-    topic_probabilities,
-    with_none,
-)
+from topicsteer.guidance.apply import covered_topics, topic_classes, topic_penalties, topic_probabilities, with_none
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import Embeddings, Encoder, embed, encoder_of
 from topicsteer.labels.codebook import Codebook

@@ -96,7 +96,7 @@ class Settings:
 
             given = clone(self.estimator).get_params()
             check_settings(given)
-            return Parameters(**given | {"n_components": number, "warm_start": False})
+            return Parameters(**given | {"n_components": number})
         return Parameters(
             number,
             free_in_labelled=False,

@@ -31,13 +31,7 @@ from topicsteer.model.predictor import (
     remembered,
 )
 from topicsteer.model.settings import Settings
-from topicsteer.model.spool import (
-    difference,
-    documents_of,
-    named_columns,
-    warn_of_unread_labels,
-    without_column,
-)
+from topicsteer.model.spool import difference, documents_of, named_columns, warn_of_unread_labels, without_column
 from topicsteer.model.state import FittedState, Version, read_state, write_state
 from topicsteer.nmf.rules import check_settings
 from topicsteer.report.table_files import columns

@@ -22,21 +22,8 @@ from topicsteer.guidance.keywords import Embeddings, encoder_of
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import near_miss
 from topicsteer.labels.supervision import Supervision
-from topicsteer.model.pipeline import (
-    COLD,
-    Cold,
-    Continue,
-    Corpus,
-    Outcome,
-    Reservoir,
-    run,
-    stage_progress,
-    surplus,
-)
-from topicsteer.model.predictor import (
-    Predictor,
-    embed_new,
-)
+from topicsteer.model.pipeline import COLD, Cold, Continue, Corpus, Outcome, Reservoir, run, stage_progress, surplus
+from topicsteer.model.predictor import Predictor, embed_new
 from topicsteer.model.settings import Settings
 from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.blocks import canonical
@@ -264,7 +251,6 @@ def update(
         replace(news.supervision, pattern=news.supervision.pattern[reservoir.rows]),
         Codebook((*state.codebook, *named.topics[len(state.codebook) :])),
         vectorizer,
-        np.ones(len(reservoir.rows)),
         reservoir.embeddings,
         None if reservoir.embeddings is None else encoder_of(embeddings),
     )
@@ -415,7 +401,7 @@ def _merge(
     leave = surplus(reservoir.keys, corpus.supervision.labelled)
     if leave.any():
         gone = reservoir.rows[leave]
-        history += found.summarise(reservoir.X[leave], W[gone], np.ones(len(gone)), leave)
+        history += found.summarise(reservoir.X[leave], W[gone], leave)
         reservoir = reservoir.select(~leave)
     history = replace(history, scale=np.ones(len(history.penalty)))
     everyone = np.pad(state.digests, (0, total - n))

@@ -125,7 +125,6 @@ class Parameters:
     alpha_W: float = 0.0
     alpha_H: float = 0.0
     l1_ratio: float = 0.0
-    warm_start: bool = False
     threads: int | None = None
     random_state: int | np.random.RandomState | None = None
 

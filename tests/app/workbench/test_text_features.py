@@ -1,4 +1,4 @@
-"""Projects with embeddings and with a segmenter."""
+"""Projects with embeddings."""
 
 import io
 from pathlib import Path

@@ -65,7 +65,7 @@ class Exporter:
             "labels": self._labels,
             "labels-by-person": self._labels_by_person,
             "log": self._log,
-            "memberships": self._memberships,
+            "memberships": lambda: self._loaded().memberships(),
             "agreement": partial(agreement_frame, self.session),
         }
         for name, table in tables.items():
@@ -271,10 +271,6 @@ class Exporter:
             names[k] = f"{now[k]} ({k + 1})" if now[k] in taken else now[k]
             taken.add(names[k])
         return TopicModel.load(fitted.folder).edit.rename_all(names)
-
-    def _memberships(self) -> "pl.DataFrame":
-        table: pl.DataFrame = self._loaded().memberships()
-        return table
 
     def _model(self, path: Path) -> None:
         with Scratch() as folder:

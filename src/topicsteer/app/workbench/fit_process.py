@@ -49,8 +49,8 @@ class FitOrder(msgspec.Struct, frozen=True, tag="fit", tag_field="do"):
         Folder of the last model, for its vocabulary and latent semantics.
     path_separator : str, optional
         Separator of the levels in names that are paths.
-    segmenter, embeddings : str, optional
-        Segmenter of the texts, and the name of their embeddings.
+    embeddings : str, optional
+        Name of the embeddings of the texts.
     """
 
     project: str
@@ -64,7 +64,6 @@ class FitOrder(msgspec.Struct, frozen=True, tag="fit", tag_field="do"):
     previous: str | None = None
     chosen: dict[int, str] = {}
     path_separator: str | None = None
-    segmenter: str | None = None
     embeddings: str | None = None
 
 

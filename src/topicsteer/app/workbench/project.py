@@ -595,17 +595,13 @@ def _write(path: Path, rows: Iterable[tuple[object, ...]], settings: Iterable[tu
     """Write the documents and settings of a new project."""
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(f"PRAGMA page_size = 8192; PRAGMA application_id = {APPLICATION};")
+        tables = files("topicsteer.app.workbench").joinpath("tables.sql").read_text("utf-8")
         with connection:
-            connection.executescript("BEGIN;" + _tables())
+            connection.executescript("BEGIN;" + tables)
             connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?)", rows)
             connection.executemany("INSERT INTO settings VALUES (?, ?)", settings)
             connection.execute("INSERT INTO words (words) VALUES ('rebuild')")
             connection.execute(f"PRAGMA user_version = {VERSION}")
-
-
-def _tables() -> str:
-    """Return the SQL script that creates the tables."""
-    return files("topicsteer.app.workbench").joinpath("tables.sql").read_text("utf-8")
 
 
 def _refuse_foreign(path: Path) -> None:

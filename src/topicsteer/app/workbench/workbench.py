@@ -35,7 +35,6 @@ from topicsteer.model.predictor import MODEL2VEC, Model2Vec, VectorFile, embeddi
 from topicsteer.model.settings import read_topics
 from topicsteer.system.files import Scratch, replacing
 from topicsteer.system.types import Array
-from topicsteer.text.words import segmenter_of
 
 SUFFIX = ".steer"
 # Seconds between two checks of the write-ahead log.
@@ -52,30 +51,26 @@ VECTORS = "vectors"
 
 @dataclass(frozen=True, eq=False)
 class TextFeatures:
-    """The segmenter of a project, the name of its embeddings for a fit, and its vectors if they are in a file.
+    """The embeddings of a project: their name for a fit, and the vectors if they are in a file.
 
-    Both are chosen on the command line, never by a page: they name files of this machine.
+    They are chosen on the command line, never by a page: they name files of this machine.
     """
 
-    segmenter: str | None = None
     embeddings: str | None = None
     vectors: Array | None = None
 
     @classmethod
     def of(cls, project: Project) -> TextFeatures:
         """Return the features that were chosen for a project, or raise if they cannot be used."""
-        stored = project.settings()
-        segmenter, name = stored.get("segmenter"), stored.get("embeddings")
-        if segmenter is not None:
-            segmenter_of(str(segmenter))
+        name = project.settings().get("embeddings")
         if name is None:
-            return cls(segmenter)
+            return cls()
         if name != VECTORS:
             named = embeddings_named(f"{MODEL2VEC}{str(name).removeprefix(MODEL2VEC)}")
-            return cls(segmenter, named.source if isinstance(named, Model2Vec) else None)
+            return cls(named.source if isinstance(named, Model2Vec) else None)
         file = VectorFile(vector_file(project.path))
         file.check_rows(len(project))
-        return cls(segmenter, file.source, file.vectors)
+        return cls(file.source, file.vectors)
 
 
 def vector_file(project: Path) -> Path:
@@ -83,9 +78,7 @@ def vector_file(project: Path) -> Path:
     return project.with_name(f"{project.name}.npy")
 
 
-def choose_features(
-    path: Path, documents: Documents, *, segmenter: str | None = None, embeddings: str | None = None
-) -> dict[str, str]:
+def choose_embeddings(path: Path, documents: Documents, embeddings: str | None) -> dict[str, str]:
     """Return the settings for a new project; vectors are written to a file next to it.
 
     Parameters
@@ -94,22 +87,18 @@ def choose_features(
         The project.
     documents : Documents
         The documents with all their columns.
-    segmenter, embeddings : str, optional
+    embeddings : str or None
         As on the command line.
     """
-    chosen = {}
-    if segmenter is not None:
-        segmenter_of(segmenter)
-        chosen["segmenter"] = segmenter
     if embeddings is None:
-        return chosen
+        return {}
     named = embeddings_named(embeddings)
     if isinstance(named, Model2Vec):
-        return chosen | {"embeddings": named.source}
+        return {"embeddings": named.source}
     vectors = embed(named.rows(documents), documents.texts)
     with replacing(vector_file(path)) as part, part.open("wb") as file:
         np.save(file, vectors, allow_pickle=False)
-    return chosen | {"embeddings": VECTORS}
+    return {"embeddings": VECTORS}
 
 
 def make_project(
@@ -118,21 +107,20 @@ def make_project(
     *,
     source: Path | None = None,
     path_separator: str | None = None,
-    segmenter: str | None = None,
     embeddings: str | None = None,
 ) -> None:
     """Write a new project; labels of the documents become labels of the file, with a separator also a tree.
 
-    The segmenter and the embeddings of the texts are for all fits of the project.
+    The embeddings of the texts are for all fits of the project.
     """
     labels = _by_row(documents.labels)
     forbidden = _by_row(documents.forbidden)
     given = GivenLabels(labels, forbidden, separator=path_separator)
     name = source.name if source else path.stem
-    features = choose_features(path, documents, segmenter=segmenter, embeddings=embeddings)
+    chosen = choose_embeddings(path, documents, embeddings)
 
     def prepare(project: Project) -> None:
-        project.set(features)
+        project.set(chosen)
         session = LabelSession(project)
         if path_separator is not None:
             session.change_settings(path_separator=path_separator)
@@ -305,7 +293,6 @@ class Workbench:
             previous=str(fitted.folder) if fitted else None,
             chosen=self.session.chosen(),
             path_separator=separator,
-            segmenter=self.features.segmenter,
             embeddings=self.features.embeddings,
         )
         if not self.fitter.start(order):

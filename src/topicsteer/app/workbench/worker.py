@@ -143,7 +143,8 @@ class Worker:
                 self.send(messages.Learnt())
                 return
             self.send(messages.Learnt(suggestions=suggestions(model, SUGGESTIONS), checks=checks(model, CHECKS)))
-            self._evaluate(model)
+            advice = model.labels.advice(lambda step, total: self._advise("check", step - 1, total, ""))
+            self.send(messages.Learnt(outlook=advice.sentence))
             self._share(model, order.project)
 
     def _advise(self, stage: str, done: int, total: int | None, detail: str) -> None:
@@ -168,7 +169,6 @@ class Worker:
             topics=Codebook.from_json(order.topics),
             complete=order.complete,
             path_separator=order.path_separator,
-            vectorizer=None if order.segmenter is None else TextVectorizer(segmenter=order.segmenter),
         )
         return model.fit(documents, embeddings=order.embeddings, after=self.model, progress=self.progress)
 
@@ -202,11 +202,6 @@ class Worker:
         places, aspect = maps.lay_out(points, progress=lambda _, *rest: self.progress("map", *rest))
         layout = maps.Layout(np.array(order.rows), places, aspect, "umap", len(documents))
         self.send(messages.LaidOut(stored_layout(layout)))
-
-    def _evaluate(self, model: TopicModel) -> None:
-        """Report the advice on more labels."""
-        advice = model.labels.advice(lambda step, total: self._advise("check", step - 1, total, ""))
-        self.send(messages.Learnt(outlook=advice.sentence))
 
     def _share(self, model: TopicModel, project: str) -> None:
         """Report shares of topics in the groups of columns."""
