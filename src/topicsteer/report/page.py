@@ -266,6 +266,7 @@ class ReportData:
 
     Examples
     --------
+    >>> import numpy as np
     >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
     >>> data = ReportData("Drinks", topics, {0: [Example("a", "a leaf")]}, {"topic": ["tea"], "took effect": [True]},
     ...                   None, {"seed": 0})
@@ -300,6 +301,7 @@ def render_report(data: ReportData) -> str:
 
     Examples
     --------
+    >>> import numpy as np
     >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
     >>> text = render_report(ReportData("Drinks", topics, {}, {}, None, {}))
     >>> text.startswith("<!doctype html>"), "<h1>Drinks</h1>" in text, "Not evaluated" in text
@@ -353,6 +355,7 @@ def write(data: ReportData, path: str | os.PathLike[str]) -> None:
     --------
     >>> import tempfile
     >>> from pathlib import Path
+    >>> import numpy as np
     >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write(ReportData("Drinks", topics, {}, {}, None, {}), Path(folder) / "report.html")
