@@ -264,7 +264,7 @@ def error(X, H):
     from topicsteer.nmf import loop as solvers
     from topicsteer.nmf.blocks import Block, Penalties
     from topicsteer.nmf.loop import row_errors
-    from topicsteer.nmf.rules import Regularisation
+    from topicsteer.nmf.solvers import Regularisation
 
     n, d = X.shape[0], len(H)
     HT, W = np.ascontiguousarray(H.T), np.zeros((n, d), X.dtype)

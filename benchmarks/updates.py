@@ -28,7 +28,7 @@ from topicsteer.model import pipeline, update
 from topicsteer.nmf import loop as solvers
 from topicsteer.nmf.blocks import Block, Penalties
 from topicsteer.nmf.loop import row_errors
-from topicsteer.nmf.rules import Regularisation
+from topicsteer.nmf.solvers import Regularisation
 from topicsteer.text import TextVectorizer
 
 

@@ -27,7 +27,7 @@ from topicsteer import TSNMF, corpora
 from topicsteer.labels.forms import supervise
 from topicsteer.metrics import average_precision
 from topicsteer.nmf.blocks import Penalties
-from topicsteer.nmf.rules import Regularisation
+from topicsteer.nmf.solvers import Regularisation
 from topicsteer.nmf.weights import many_weights
 from topicsteer.text import TextVectorizer
 

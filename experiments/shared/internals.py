@@ -17,18 +17,18 @@ from unittest import mock
 import numpy as np
 
 from topicsteer import TopicModel
-from topicsteer.analysis import agreement, sampling
+from topicsteer.analysis import agreement, survey_design
 from topicsteer.analysis import agreement as comparisons
 from topicsteer.analysis import evaluation as baselines
 from topicsteer.analysis import prevalence as estimates
-from topicsteer.analysis import sampling as design
-from topicsteer.analysis import sampling as draws
+from topicsteer.analysis import survey_design as design
+from topicsteer.analysis import survey_design as draws
 from topicsteer.analysis.agreement import compare as compare_coders
 from topicsteer.analysis.agreement import predictor_of
+from topicsteer.analysis.documents_to_label import audit, suggest
 from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.label_advice import label_curve, stopping_advice
-from topicsteer.analysis.sampling import mover, wilson
-from topicsteer.analysis.suggestions import audit, suggest
+from topicsteer.analysis.survey_design import mover, wilson
 from topicsteer.backends import as_rows
 from topicsteer.guidance import (
     calibration,
@@ -156,7 +156,7 @@ class ShareTask:
         """The guide of all labels, as in a fit."""
         return pipeline.learn(self._corpus(supervision), self.settings, pipeline.Cold(self.directions))
 
-    def cross_fit(self, supervision: Supervision, sample: sampling.Sample, guide: Any) -> estimates.Predictions:
+    def cross_fit(self, supervision: Supervision, sample: survey_design.Sample, guide: Any) -> estimates.Predictions:
         """Predictions without the labels of a fold, with the world and the settings of the guide of all labels."""
         settings = replace(self.settings, world="open" if guide.believes_open else "closed")
         reuse = pipeline.Cold(self.directions, choice=guide.choice)
@@ -169,12 +169,12 @@ class ShareTask:
 
 def share_sources() -> list[str]:
     """Source of the estimates, without the guide."""
-    return [Path(part.__file__).read_text(encoding="utf-8") for part in (estimates, sampling)]
+    return [Path(part.__file__).read_text(encoding="utf-8") for part in (estimates, survey_design)]
 
 
 def draw_sources() -> list[str]:
     """Source of draws by doubt and of the predictions without the labels of a fold."""
-    return [Path(part.__file__).read_text(encoding="utf-8") for part in (sampling, cross_fit)]
+    return [Path(part.__file__).read_text(encoding="utf-8") for part in (survey_design, cross_fit)]
 
 
 def coder_sources(method: str) -> list[str]:

@@ -29,7 +29,7 @@ from topicsteer.nmf.protocols import (
     TermConstraints,
     regularisation_of,
 )
-from topicsteer.nmf.rules import RULES, check_settings
+from topicsteer.nmf.solvers import RULES, check_settings
 from topicsteer.nmf.weights import many_weights
 from topicsteer.system.arrays import checked_csr
 from topicsteer.system.failures import warn_user

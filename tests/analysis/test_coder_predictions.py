@@ -5,7 +5,7 @@ import pytest
 
 from topicsteer.analysis.agreement import label_weights, predictor_of, treats_differently
 from topicsteer.analysis.prevalence import Predictions, estimate
-from topicsteer.analysis.sampling import Sample, label_values
+from topicsteer.analysis.survey_design import Sample, label_values
 from topicsteer.labels.coder import coder_of
 from topicsteer.labels.forms import supervise
 from topicsteer.labels.supervision import Origin

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from topicsteer.analysis.table_columns import Column, missing, typed
+from topicsteer.analysis.column_formats import Column, missing, typed
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from topicsteer.analysis.sampling import EVEN, doubt_probabilities, draw
+from topicsteer.analysis.survey_design import EVEN, doubt_probabilities, draw
 
 
 def test_each_document_is_drawn_with_its_probability():

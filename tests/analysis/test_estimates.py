@@ -6,7 +6,7 @@ import pytest
 from tests.reference import ppi_mean
 from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.prevalence import Predictions, as_if_random, estimate, positive_solution
-from topicsteer.analysis.sampling import Sample, wilson
+from topicsteer.analysis.survey_design import Sample, wilson
 from topicsteer.labels.supervision import Origin
 
 N = 2000

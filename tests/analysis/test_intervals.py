@@ -5,7 +5,7 @@ import pytest
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
 from tests.reference import score_interval
-from topicsteer.analysis.sampling import mover, wilson, z_value
+from topicsteer.analysis.survey_design import mover, wilson, z_value
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])

@@ -1,6 +1,6 @@
 import numpy as np
 
-from topicsteer.analysis.suggestions import FEW, IN_A_ROW, MOST, questions
+from topicsteer.analysis.documents_to_label import FEW, IN_A_ROW, MOST, questions
 
 P = np.array([[0.9, 0.2], [0.55, 0.8], [0.3, 0.7], [0.05, 0.05], [0.8, 0.1]])
 THRESHOLDS = np.array([0.5, 0.5])

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from topicsteer import TopicModel
-from topicsteer.analysis import suggestions
-from topicsteer.analysis.suggestions import NOISE, audit, doubt_sentence
+from topicsteer.analysis import documents_to_label as suggestions
+from topicsteer.analysis.documents_to_label import NOISE, audit, doubt_sentence
 from topicsteer.corpora import Documents, load_docstrings
 from topicsteer.labels.forms import supervise
 

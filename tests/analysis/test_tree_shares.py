@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.prevalence import Predictions, TreeColumns, prevalence, spread_out
-from topicsteer.analysis.sampling import Sample
+from topicsteer.analysis.survey_design import Sample
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.supervision import Origin
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from topicsteer import TopicModel
-from topicsteer.analysis.table_columns import Column
+from topicsteer.analysis.column_formats import Column
 from topicsteer.corpora import Documents, read_documents
 from topicsteer.model.predictor import Predictor
 from topicsteer.report.table_files import write_growing

@@ -7,7 +7,7 @@ from scipy.optimize import nnls
 
 from topicsteer import TSNMF
 from topicsteer.nmf.blocks import Penalties
-from topicsteer.nmf.rules import Regularisation
+from topicsteer.nmf.solvers import Regularisation
 from topicsteer.nmf.weights import few_weights, many_weights
 
 

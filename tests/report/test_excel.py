@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topicsteer.analysis.table_columns import Column
+from topicsteer.analysis.column_formats import Column
 from topicsteer.report import workbook
 from topicsteer.report.table_files import write_table
 from topicsteer.report.workbook import sheet_names, write_workbook

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from topicsteer.analysis.prevalence import Predictions
-from topicsteer.analysis.sampling import Sample
+from topicsteer.analysis.survey_design import Sample
 from topicsteer.labels.coder import PEOPLE, Coder
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.system.types import Array

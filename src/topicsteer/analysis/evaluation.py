@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer import metrics
-from topicsteer.analysis.table_columns import Column
+from topicsteer.analysis.column_formats import Column
 from topicsteer.guidance.outside import FEW_LABELS
 from topicsteer.labels.forest import FLAT, Forest
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision, assign_folds

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topicsteer.analysis.column_formats import Column
+from topicsteer.analysis.documents_to_label import FEW
 from topicsteer.analysis.evaluation import HiddenTruth, hidden_label_scores
-from topicsteer.analysis.suggestions import FEW
-from topicsteer.analysis.table_columns import Column
 from topicsteer.analysis.topics import Topics
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, Supervision, assign_folds, growing_subsets

@@ -24,9 +24,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from topicsteer.analysis.column_formats import Column
 from topicsteer.analysis.groups import DAYS, Groups
-from topicsteer.analysis.sampling import Sample, mover, wilson, z_value
-from topicsteer.analysis.table_columns import Column
+from topicsteer.analysis.survey_design import Sample, mover, wilson, z_value
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.supervision import Kind
 from topicsteer.nmf.blocks import slices

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from topicsteer.analysis.table_columns import Column, missing
+from topicsteer.analysis.column_formats import Column, missing
 from topicsteer.guidance.outside import FEW_LABELS
 from topicsteer.labels.forest import FLAT, Forest
 from topicsteer.labels.forms import near_miss

@@ -26,7 +26,7 @@ from topicsteer.backends.weight_folder import WeightFolder
 from topicsteer.backends.weight_folder import writing as writing
 from topicsteer.nmf.blocks import Block, RowConstraints, Sums, canonical, check_scale, mix_rows, slices, tree_sum
 from topicsteer.nmf.protocols import FitBackend, Problem
-from topicsteer.nmf.rules import Step
+from topicsteer.nmf.solvers import Step
 from topicsteer.system.arrays import checked_csr, load_array
 from topicsteer.system.files import PART, Scratch, write_text
 from topicsteer.system.threads import OrderedMap

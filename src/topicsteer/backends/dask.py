@@ -39,7 +39,7 @@ from topicsteer.nmf.blocks import (
     tree_sum,
 )
 from topicsteer.nmf.protocols import Problem
-from topicsteer.nmf.rules import Step
+from topicsteer.nmf.solvers import Step
 from topicsteer.system.arrays import checked_csr, load_array
 from topicsteer.system.failures import warn_user
 from topicsteer.system.files import Scratch

@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 from topicsteer.backends.weight_folder import new_array, writing
 from topicsteer.nmf.blocks import Block, Sums, mix_rows, split_into_blocks, tree_sum
 from topicsteer.nmf.protocols import FitBackend, Problem
-from topicsteer.nmf.rules import Step
+from topicsteer.nmf.solvers import Step
 from topicsteer.system.files import Scratch
 from topicsteer.system.memory import refuse_beyond_memory
 from topicsteer.system.threads import OrderedMap

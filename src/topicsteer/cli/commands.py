@@ -21,7 +21,7 @@ from rich.console import Console
 from typer import Argument, BadParameter, Exit, Option
 
 from topicsteer import __version__
-from topicsteer.analysis.table_columns import Column
+from topicsteer.analysis.column_formats import Column
 from topicsteer.cli.reading import (
     HELP,
     MACHINE_PANEL,

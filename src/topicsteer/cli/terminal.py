@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from topicsteer.analysis.table_columns import MISSING, Column, missing, typed
+from topicsteer.analysis.column_formats import MISSING, Column, missing, typed
 from topicsteer.system.templates import visible
 from topicsteer.system.values import ALL
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from operator import call
 
 import numpy as np
 import scipy.sparse as sp
@@ -262,10 +263,6 @@ def train_guide(
         return trainer.learn(sample.dense(ridge.choice.embedding), states.shape[1])
 
 
-def _call(job: Callable[[], Array]) -> Array:
-    return job()
-
-
 def assumed_states(states: NDArray[np.int8], expected: Array | None = None) -> NDArray[np.int8]:
     """Label states with the assumption that a document lacks the topics that its labels leave open.
 
@@ -441,7 +438,7 @@ class GuideTrainer:
         jobs: list[Callable[[], Array]] = [partial(in_fold, inside) for inside in kept]
         jobs += [lambda: self._scores(D, *weights, scale)] + [lambda: self._left_out(target, scale)] * exact
         found = []
-        for scores in self.run(_call, jobs) if exact else map(_call, jobs):  # many examples use threads in each fold
+        for scores in self.run(call, jobs) if exact else map(call, jobs):  # many examples use threads in each fold
             found.append(scores)
             if len(found) <= len(kept):
                 self.report(f"weights, fold {len(found)} of {len(kept)}")

@@ -19,7 +19,7 @@ from topicsteer.analysis.agreement import predictor_of
 from topicsteer.analysis.evaluation import Unlabelled
 from topicsteer.analysis.groups import Groups, column_groups
 from topicsteer.analysis.prevalence import Predictions, Prevalence, TreeColumns, estimate, prevalence
-from topicsteer.analysis.sampling import Sample, label_values, same_texts
+from topicsteer.analysis.survey_design import Sample, label_values, same_texts
 from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents
 from topicsteer.guidance.apply import ROWS, Memberships, choose_thresholds, with_none

@@ -21,13 +21,13 @@ from numpy.typing import ArrayLike, NDArray
 from topicsteer import __version__
 from topicsteer.analysis import map_layout as maps
 from topicsteer.analysis.agreement import comparison_table, disagreements, label_weights, people_of
+from topicsteer.analysis.column_formats import Column, missing
 from topicsteer.analysis.evaluation import LOGISTIC, OURS, Evaluation
 from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.label_advice import label_effects
 from topicsteer.analysis.map_layout import Layout
 from topicsteer.analysis.prevalence import Prevalence
-from topicsteer.analysis.sampling import Sample, label_values
-from topicsteer.analysis.table_columns import Column, missing
+from topicsteer.analysis.survey_design import Sample, label_values
 from topicsteer.analysis.topics import corrected
 from topicsteer.corpora import Documents, ReadOptions, ReadReport
 from topicsteer.corpora.documents import OnError

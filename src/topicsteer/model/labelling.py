@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.analysis import label_advice
-from topicsteer.analysis.label_advice import label_effects
-from topicsteer.analysis.suggestions import (
+from topicsteer.analysis.documents_to_label import (
     FIRST_AT_RANDOM,
     WAYS,
     Suggestion,
@@ -21,14 +20,15 @@ from topicsteer.analysis.suggestions import (
     least_sure,
     suggest,
 )
+from topicsteer.analysis.label_advice import label_effects
 from topicsteer.guidance.apply import FREE_THRESHOLD, topic_probabilities
 from topicsteer.labels.supervision import CHOSEN, PROBABILITY, Kind
 from topicsteer.model.predictor import beginning
 from topicsteer.nmf.protocols import Rows
 
 if TYPE_CHECKING:
+    from topicsteer.analysis.documents_to_label import Doubt
     from topicsteer.analysis.label_advice import StoppingAdvice
-    from topicsteer.analysis.suggestions import Doubt
     from topicsteer.model.pipeline import Corpus
     from topicsteer.model.predictor import Frame
     from topicsteer.model.topic_model import TopicModel

@@ -20,7 +20,7 @@ from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import Embeddings, Encoder, embed, encoder_of
 from topicsteer.labels.codebook import Codebook
 from topicsteer.model.state import FittedState
-from topicsteer.nmf.rules import Regularisation
+from topicsteer.nmf.solvers import Regularisation
 from topicsteer.nmf.weights import FEW, document_weights
 from topicsteer.report.table_files import columns, one_type, own_column
 from topicsteer.system.types import JSON, Array
@@ -304,7 +304,7 @@ class Predictor:
         """The factorisation, with its history if the state has one."""
         from topicsteer.estimator import TSNMF
         from topicsteer.nmf.protocols import History
-        from topicsteer.nmf.rules import check_settings
+        from topicsteer.nmf.solvers import check_settings
 
         state = self.state
         given: dict[str, Any] = dict(state.estimator)

@@ -15,7 +15,7 @@ from topicsteer.guidance.keywords import check_keywords
 from topicsteer.labels.codebook import Codebook, Lineage, topic_columns
 from topicsteer.labels.codebook_files import LARGEST, TopicsFile, parse_codebook, parse_topics
 from topicsteer.nmf.protocols import Parameters, Rows
-from topicsteer.nmf.rules import check_settings
+from topicsteer.nmf.solvers import check_settings
 from topicsteer.report.table_files import write_table
 from topicsteer.system.types import Array
 from topicsteer.text.vectorizer import TextVectorizer

@@ -33,7 +33,7 @@ from topicsteer.model.predictor import (
 from topicsteer.model.settings import Settings
 from topicsteer.model.spool import difference, documents_of, named_columns, warn_of_unread_labels, without_column
 from topicsteer.model.state import FittedState, Version, read_state, write_state
-from topicsteer.nmf.rules import check_settings
+from topicsteer.nmf.solvers import check_settings
 from topicsteer.report.table_files import columns
 from topicsteer.system.arrays import StorageError
 from topicsteer.system.failures import warn_user

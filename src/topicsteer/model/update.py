@@ -28,7 +28,7 @@ from topicsteer.model.settings import Settings
 from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.blocks import canonical
 from topicsteer.nmf.protocols import History, insert, widened
-from topicsteer.nmf.rules import RULES
+from topicsteer.nmf.solvers import RULES
 from topicsteer.system.failures import warn_user
 from topicsteer.system.types import Array, Progress
 from topicsteer.system.values import check_ids

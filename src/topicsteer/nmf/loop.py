@@ -1,4 +1,4 @@
-"""The one loop that minimises D(W, H) = Σ E (X - (W∘L)H)². Read this first; its rules are in `topicsteer.nmf.rules`."""
+"""The one loop that minimises D(W, H) = Σ E (X - (W∘L)H)². Read this first; its steps are in `nmf.solvers`."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import ROWS, Block, Sums, slices, times
 from topicsteer.nmf.protocols import Backend, Problem, Result, TermConstraints
-from topicsteer.nmf.rules import RULES, Regularisation, Step, hals_rows, update_block
+from topicsteer.nmf.solvers import RULES, Regularisation, Step, hals_rows, update_block
 from topicsteer.system.threads import interruptions, workers
 from topicsteer.system.types import Array
 
@@ -163,7 +163,7 @@ def factorise(
     permitted : array of bool (n_patterns, n_topics)
         The topics that each pattern of labels permits.
     solver : str
-        A key of `topicsteer.nmf.rules.RULES`.
+        A key of `topicsteer.nmf.solvers.RULES`.
     regularisation : Regularisation
         L1 and L2 penalties on W and H.
     tol, max_iter

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from topicsteer.labels.supervision import Supervision
 from topicsteer.nmf.blocks import Block, Penalties, RowConstraints, Sums, slices
-from topicsteer.nmf.rules import RULES, Regularisation, Step, squares, sums
+from topicsteer.nmf.solvers import RULES, Regularisation, Step, squares, sums
 from topicsteer.system.arrays import checked_csr
 from topicsteer.system.files import Scratch
 from topicsteer.system.threads import OrderedMap

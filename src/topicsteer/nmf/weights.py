@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from topicsteer.nmf.blocks import Block, Penalties, RowConstraints
-from topicsteer.nmf.rules import Regularisation
+from topicsteer.nmf.solvers import Regularisation
 from topicsteer.system.types import Array
 
 # Documents that are solved without the kernels at most.

@@ -9,8 +9,8 @@ from datetime import date
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from topicsteer.analysis.column_formats import Grid, grid, missing
 from topicsteer.analysis.prevalence import COLUMNS, WARNING, Prevalence
-from topicsteer.analysis.table_columns import Grid, grid, missing
 from topicsteer.system.templates import visible
 from topicsteer.system.values import ALL
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from topicsteer.analysis.column_formats import Column, Grid, grid
 from topicsteer.analysis.map_layout import DocumentMap, sample_note
-from topicsteer.analysis.table_columns import Column, Grid, grid
 from topicsteer.system.templates import revealed, visible
 from topicsteer.system.types import Array
 

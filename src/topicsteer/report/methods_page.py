@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from topicsteer.analysis.table_columns import Column, Grid, grid, typed
+from topicsteer.analysis.column_formats import Column, Grid, grid, typed
 from topicsteer.report.page import page
 from topicsteer.system.templates import visible
 

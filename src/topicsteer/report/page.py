@@ -13,10 +13,10 @@ from typing import Any
 
 from topicsteer import __version__
 from topicsteer.analysis import label_advice
+from topicsteer.analysis.column_formats import Column, Grid, grid, typed
 from topicsteer.analysis.evaluation import COLUMNS as SCORE_COLUMNS
 from topicsteer.analysis.evaluation import Evaluation, Verdict
 from topicsteer.analysis.explain import merged
-from topicsteer.analysis.table_columns import Column, Grid, grid, typed
 from topicsteer.analysis.topics import COLUMNS, Topics, corrected
 from topicsteer.report.breakdown import Breakdown, TopicLink, share_part
 from topicsteer.report.map_page import MappedDocuments, map_page

@@ -9,7 +9,7 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from topicsteer.analysis.table_columns import Column
+from topicsteer.analysis.column_formats import Column
 from topicsteer.system import templates
 from topicsteer.system.files import Scratch, replacing
 from topicsteer.system.templates import FORMULA, NUMBER

@@ -10,7 +10,7 @@ from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any
 
 from topicsteer.analysis import label_advice, prevalence
-from topicsteer.analysis.table_columns import Column
+from topicsteer.analysis.column_formats import Column
 from topicsteer.analysis.topics import COLUMNS
 from topicsteer.report.page import ReportData
 from topicsteer.report.table_files import one_type

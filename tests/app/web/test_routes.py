@@ -28,11 +28,11 @@ from starlette.websockets import WebSocketDisconnect
 from topicsteer.app.web import messages
 from topicsteer.app.web.guard import Guard, check_address
 from topicsteer.app.web.routes import guarded, listen
-from topicsteer.app.workbench import actions, answers, fit_process
+from topicsteer.app.workbench import actions, fit_process, responses
 from topicsteer.app.workbench.actions import ChangeTopic, Label, NewTopic, Undo, apply
+from topicsteer.app.workbench.errors import Invalid, NotFound, Refused
 from topicsteer.app.workbench.progress_view import group_table
 from topicsteer.app.workbench.project import EXPECTED, ProjectSettings, read_documents
-from topicsteer.app.workbench.refusals import Invalid, NotFound, Refused
 from topicsteer.app.workbench.views import Selection
 from topicsteer.app.workbench.workbench import Workbench
 
@@ -402,13 +402,13 @@ def test_an_unknown_address_is_not_found(page, path):
     ("path", "kind"),
     [
         ("state?who=ann", messages.State),
-        ("next?who=ann&seen=1,2", answers.NextDocument),
-        ("documents/3?who=ann", answers.DocumentView),
-        ("documents/3?who=ann&start=4", answers.TextPart),
-        ("documents?who=ann&query=cup&page=1", answers.DocumentPage),
-        ("documents?who=ann&all_rows=true", answers.DocumentRows),
-        ("progress?who=ann", answers.ProgressPage),
-        ("groups?who=ann&column=group", answers.GroupTable),
+        ("next?who=ann&seen=1,2", responses.NextDocument),
+        ("documents/3?who=ann", responses.DocumentView),
+        ("documents/3?who=ann&start=4", responses.TextPart),
+        ("documents?who=ann&query=cup&page=1", responses.DocumentPage),
+        ("documents?who=ann&all_rows=true", responses.DocumentRows),
+        ("progress?who=ann", responses.ProgressPage),
+        ("groups?who=ann&column=group", responses.GroupTable),
     ],
 )
 def test_an_answer_has_its_type(page, path, kind):

@@ -8,8 +8,8 @@ from topicsteer.corpora import Documents
 
 pytest.importorskip("msgspec")
 from topicsteer.app.workbench.actions import ChangeTopic, NewTopic, apply
+from topicsteer.app.workbench.errors import Conflict, Invalid, NotFound
 from topicsteer.app.workbench.project import ProjectError
-from topicsteer.app.workbench.refusals import Conflict, Invalid, NotFound
 from topicsteer.app.workbench.workbench import Workbench
 
 

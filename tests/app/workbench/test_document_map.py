@@ -9,10 +9,10 @@ from problems import make_open_corpus
 
 from topicsteer.analysis import map_layout as maps
 from topicsteer.app.workbench.actions import DeleteTopic, Label, NewTopic, NoneOfThese, Undo
-from topicsteer.app.workbench.answers import Mapped, MapStatus
+from topicsteer.app.workbench.errors import NotFound
 from topicsteer.app.workbench.fit_process import Ended, Failed
 from topicsteer.app.workbench.map_view import STORED, map_points, restored_layout, stored_layout
-from topicsteer.app.workbench.refusals import NotFound
+from topicsteer.app.workbench.responses import Mapped, MapStatus
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
 

@@ -18,10 +18,10 @@ from topicsteer.app.workbench.actions import (
     Undo,
     apply,
 )
+from topicsteer.app.workbench.errors import Refused, topic_name
 from topicsteer.app.workbench.exports import Exporter
 from topicsteer.app.workbench.imports import GivenLabels, import_labels
 from topicsteer.app.workbench.project import Project
-from topicsteer.app.workbench.refusals import Refused, topic_name
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.views import Views
 from topicsteer.corpora import Documents, attach_labels, read_labels

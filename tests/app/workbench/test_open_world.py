@@ -11,9 +11,9 @@ from problems import planted_texts
 
 from topicsteer import TopicModel
 from topicsteer.app.workbench.actions import Label, NewTopic, NoneOfThese, apply
+from topicsteer.app.workbench.errors import Conflict, Invalid
 from topicsteer.app.workbench.progress_view import group_table
 from topicsteer.app.workbench.project import Project, ProjectSettings
-from topicsteer.app.workbench.refusals import Conflict, Invalid
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.views import Selection
 from topicsteer.app.workbench.workbench import Workbench

@@ -8,7 +8,7 @@ from topicsteer.corpora import Documents, read_labels
 
 pytest.importorskip("msgspec")
 from topicsteer.app.workbench.actions import Answer, Label, NewTopic, NoneOfThese, Settle, Undo, apply
-from topicsteer.app.workbench.refusals import Invalid
+from topicsteer.app.workbench.errors import Invalid
 from topicsteer.app.workbench.workbench import Workbench
 
 PEOPLE = ("ann", "bob; the second", "=cid")

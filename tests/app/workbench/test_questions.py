@@ -19,9 +19,9 @@ from topicsteer.app.workbench.actions import (
     apply,
 )
 from topicsteer.app.workbench.current_model import CurrentModel, ModelRecord
+from topicsteer.app.workbench.errors import Refused
 from topicsteer.app.workbench.label_queue import Queue
 from topicsteer.app.workbench.project import Project
-from topicsteer.app.workbench.refusals import Refused
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.views import Views
 from topicsteer.app.workbench.workbench import Workbench

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from topicsteer.analysis.suggestions import Doubt
+from topicsteer.analysis.documents_to_label import Doubt
 from topicsteer.app.workbench.actions import (
     ChangeSettings,
     ChangeTopic,
@@ -36,13 +36,13 @@ from topicsteer.app.workbench.actions import (
     Undo,
     apply,
 )
-from topicsteer.app.workbench.answers import NextDocument
 from topicsteer.app.workbench.current_model import CurrentModel, ModelRecord, SuggestedRow
+from topicsteer.app.workbench.errors import FILE, Refused, person_name
 from topicsteer.app.workbench.imports import GivenLabels, import_labels
 from topicsteer.app.workbench.label_queue import Queue
 from topicsteer.app.workbench.progress_view import advice, group_table
 from topicsteer.app.workbench.project import Database, Project, ProjectError, Topic, group_columns
-from topicsteer.app.workbench.refusals import FILE, Refused, person_name
+from topicsteer.app.workbench.responses import NextDocument
 from topicsteer.app.workbench.session import LabelSession, decide, merged_state
 from topicsteer.app.workbench.topic_tree import Tree
 from topicsteer.app.workbench.views import Selection, Views

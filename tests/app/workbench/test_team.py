@@ -13,10 +13,10 @@ pytest.importorskip("msgspec")
 from topicsteer.app.workbench import fit_process
 from topicsteer.app.workbench.actions import ChangeTopic, Label, Later, NewTopic, Settle, Skip, Undo, WriteNote, apply
 from topicsteer.app.workbench.agreement_view import agreement_frame, agreement_page, disagreements
+from topicsteer.app.workbench.errors import Conflict, Invalid, person_name
 from topicsteer.app.workbench.imports import GivenLabels, import_labels
 from topicsteer.app.workbench.label_queue import NO_SAMPLE, Queue
 from topicsteer.app.workbench.project import Project, ProjectError
-from topicsteer.app.workbench.refusals import Conflict, Invalid, person_name
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.views import Selection, Views
 from topicsteer.app.workbench.workbench import Workbench

@@ -13,7 +13,7 @@ from topicsteer.analysis.topics import DECLARE_OPEN
 from topicsteer.app.web.routes import model_summary
 from topicsteer.app.workbench import fit_process as messages
 from topicsteer.app.workbench.current_model import CurrentModel, ModelRecord
-from topicsteer.app.workbench.refusals import Conflict
+from topicsteer.app.workbench.errors import Conflict
 from topicsteer.app.workbench.workbench import Workbench, vector_file
 from topicsteer.app.workbench.worker import Worker
 from topicsteer.corpora import Documents

@@ -3,9 +3,9 @@
 import pytest
 
 from topicsteer.app.workbench.actions import ChangeTopic, NewTopic, Undo, apply
+from topicsteer.app.workbench.errors import Invalid
 from topicsteer.app.workbench.imports import import_topics
 from topicsteer.app.workbench.project import Project
-from topicsteer.app.workbench.refusals import Invalid
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents

@@ -24,8 +24,8 @@ from topicsteer.app.workbench.actions import (
     Undo,
     apply,
 )
+from topicsteer.app.workbench.errors import Conflict, Invalid, NotFound, Refused
 from topicsteer.app.workbench.imports import GivenLabels, import_labels
-from topicsteer.app.workbench.refusals import Conflict, Invalid, NotFound, Refused
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents, read_labels

@@ -27,7 +27,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from topicsteer.app.workbench.refusals import TooManyAttempts
+from topicsteer.app.workbench.errors import TooManyAttempts
 
 Role = Literal["edit", "look"]
 # Wrong passwords allowed per window and address.

@@ -1,7 +1,7 @@
 """Typed messages between page and server; unknown fields and wrong types are refused with the reason.
 
 Requests and queries are below. `workbench.actions` has the actions of people. Answers are the records in
-`workbench.answers` and at the end of this module.
+`workbench.responses` and at the end of this module.
 """
 
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ import msgspec
 from msgspec import Meta
 
 from topicsteer.app.workbench.actions import Message, Row
-from topicsteer.app.workbench.answers import DocumentLabels, FitStatus, ModelSummary, Progress, Reply, TopicLists
 from topicsteer.app.workbench.current_model import Key
+from topicsteer.app.workbench.errors import Invalid, Refused, person_name
 from topicsteer.app.workbench.label_queue import Mode
 from topicsteer.app.workbench.project import ProjectSettings
-from topicsteer.app.workbench.refusals import Invalid, Refused, person_name
+from topicsteer.app.workbench.responses import DocumentLabels, FitStatus, ModelSummary, Progress, Reply, TopicLists
 from topicsteer.app.workbench.views import Filter, Sort
 
 T = TypeVar("T")

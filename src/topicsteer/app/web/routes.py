@@ -25,12 +25,12 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from topicsteer.analysis.topics import DECLARE_OPEN
 from topicsteer.app.web import messages
 from topicsteer.app.web.guard import HEADER, Guard, OncePerMinute, Session, check_address, limited_protocol
-from topicsteer.app.workbench import actions, answers
+from topicsteer.app.workbench import actions, responses
 from topicsteer.app.workbench.actions import Action, Message
 from topicsteer.app.workbench.agreement_view import agreement_page, disagreements
 from topicsteer.app.workbench.current_model import CurrentModel
+from topicsteer.app.workbench.errors import Refused, TooLarge, WrongPassword
 from topicsteer.app.workbench.progress_view import group_table, progress_page
-from topicsteer.app.workbench.refusals import Refused, TooLarge, WrongPassword
 from topicsteer.app.workbench.views import Selection
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora.readers import limited
@@ -51,7 +51,7 @@ class Broadcast:
         self._queues: set[asyncio.Queue[str | None]] = set()
 
     @asynccontextmanager
-    async def listening(self, listeners: list[Callable[[answers.Notice], None]]) -> AsyncIterator[None]:
+    async def listening(self, listeners: list[Callable[[responses.Notice], None]]) -> AsyncIterator[None]:
         """Listen to a workbench as long as the server runs."""
         self._loop = asyncio.get_running_loop()
         listeners.append(self.send)
@@ -60,7 +60,7 @@ class Broadcast:
         finally:
             listeners.remove(self.send)
 
-    def send(self, notice: answers.Notice) -> None:
+    def send(self, notice: responses.Notice) -> None:
         """Send a notice to all pages."""
         text = messages.write(notice).decode()
         if self._loop is not None and not self._loop.is_closed():
@@ -169,10 +169,10 @@ def state(workbench: Workbench, message: Message) -> messages.State:
     )
 
 
-def model_summary(fitted: CurrentModel, blind: bool = False) -> answers.ModelSummary:
+def model_summary(fitted: CurrentModel, blind: bool = False) -> responses.ModelSummary:
     """Return the part of a model's description that pages show; in blind mode nothing about its topics."""
     record = fitted.record
-    return answers.ModelSummary(
+    return responses.ModelSummary(
         notes=[] if blind else record.notes,
         seconds=record.seconds,
         labelled=record.labelled,
@@ -180,7 +180,7 @@ def model_summary(fitted: CurrentModel, blind: bool = False) -> answers.ModelSum
     )
 
 
-def next_document(workbench: Workbench, message: messages.NextQuery) -> answers.NextDocument:
+def next_document(workbench: Workbench, message: messages.NextQuery) -> responses.NextDocument:
     """Return the next document to label."""
     key = messages.topic_key(message.key)
     found = workbench.queue.next(message.person, message.mode, query=message.query, key=key, seen=message.rows)
@@ -189,18 +189,20 @@ def next_document(workbench: Workbench, message: messages.NextQuery) -> answers.
     return msgspec.structs.replace(found, document=workbench.views.document(found.row, message.person))
 
 
-def document(workbench: Workbench, message: messages.DocumentQuery) -> answers.DocumentView | answers.TextPart:
+def document(workbench: Workbench, message: messages.DocumentQuery) -> responses.DocumentView | responses.TextPart:
     """Return a document, or a further part of a long one."""
     if message.start is not None:
         return workbench.views.text(message.row, message.start)
     return workbench.views.document(message.row, message.person)
 
 
-def documents(workbench: Workbench, message: messages.DocumentsQuery) -> answers.DocumentPage | answers.DocumentRows:
+def documents(
+    workbench: Workbench, message: messages.DocumentsQuery
+) -> responses.DocumentPage | responses.DocumentRows:
     """Return a page of documents, or all rows of the selection."""
     chosen = Selection(message.person, message.query, message.filter, messages.topic_key(message.key))
     if message.all_rows:
-        return answers.DocumentRows(workbench.views.rows(chosen))
+        return responses.DocumentRows(workbench.views.rows(chosen))
     return workbench.views.documents(chosen, sort=message.sort, page=message.page)
 
 

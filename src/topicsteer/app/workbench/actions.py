@@ -14,8 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from topicsteer.app.workbench.project import NOTE, WHOLE, Batch, Event, State, Topic
-from topicsteer.app.workbench.refusals import (
+from topicsteer.app.workbench.errors import (
     DECISION,
     MOST_WORDS,
     Conflict,
@@ -26,6 +25,7 @@ from topicsteer.app.workbench.refusals import (
     topic_description,
     topic_words,
 )
+from topicsteer.app.workbench.project import NOTE, WHOLE, Batch, Event, State, Topic
 from topicsteer.app.workbench.session import Change, LabelSession, merged_state
 
 Row: TypeAlias = Annotated[int, Meta(ge=0, le=1 << 40)]

@@ -14,9 +14,9 @@ import numpy as np
 
 from topicsteer.analysis import agreement as analysis
 from topicsteer.analysis.agreement import Estimate
-from topicsteer.app.workbench import answers
+from topicsteer.app.workbench import responses
+from topicsteer.app.workbench.errors import DECISION, Conflict, Invalid, NotFound, is_person
 from topicsteer.app.workbench.project import Topic, read_documents
-from topicsteer.app.workbench.refusals import DECISION, Conflict, Invalid, NotFound, is_person
 from topicsteer.app.workbench.session import Decision, LabelSession
 from topicsteer.corpora.label_files import read_predictions
 from topicsteer.labels.codebook import Lineage
@@ -98,7 +98,7 @@ def vote_table(session: LabelSession) -> VoteTable:
     return VoteTable(topics, people, documents, table)
 
 
-def agreement_page(session: LabelSession, first: str = "", second: str = "") -> answers.AgreementPage:
+def agreement_page(session: LabelSession, first: str = "", second: str = "") -> responses.AgreementPage:
     """Return α of every topic, and κ of every topic for one pair of people.
 
     Parameters
@@ -112,12 +112,12 @@ def agreement_page(session: LabelSession, first: str = "", second: str = "") -> 
     names, pairs = table.people, table.pairs()
     pair = next((p for p in pairs if {names[p[0]], names[p[1]]} == {first, second}), pairs[0] if pairs else None)
     overlap = [len(session.labellers(row)) for row in session.overlap.rows(session.settings.overlap)]
-    return answers.AgreementPage(
-        [answers.PersonSummary(person, table.documents[person]) for person in names],
-        [answers.PairSummary(names[a], names[b], table.shared((a, b))) for a, b in pairs],
+    return responses.AgreementPage(
+        [responses.PersonSummary(person, table.documents[person]) for person in names],
+        [responses.PairSummary(names[a], names[b], table.shared((a, b))) for a, b in pairs],
         None if pair is None else pairs.index(pair),
         [
-            answers.TopicAgreement(
+            responses.TopicAgreement(
                 topic.key,
                 topic.name,
                 table.common(k),
@@ -152,7 +152,7 @@ def agreement_frame(session: LabelSession) -> pl.DataFrame:
     return pl.DataFrame(rows, schema | dict.fromkeys(("value", "low", "high"), pl.Float64), orient="row")
 
 
-def disagreements(session: LabelSession, start: int = 0) -> answers.DisagreementPage:
+def disagreements(session: LabelSession, start: int = 0) -> responses.DisagreementPage:
     """Return the open disagreements, topic by topic in the order of the topics, from a position on."""
     with session.lock:
         topics = {topic.key: k for k, topic in enumerate(session.live)}
@@ -167,8 +167,8 @@ def disagreements(session: LabelSession, start: int = 0) -> answers.Disagreement
         own = {person: vote[key] for person, vote in votes[row].items() if key in vote and person != DECISION}
         yes, no = ([person for person, has in own.items() if has is side] for side in (True, False))
         shown, notes = visible(text[:SHOWN], 8 * SHOWN), session.notes_of(row)
-        found.append(answers.Disagreement(row, key, visible(name, 200), shown, len(text) > SHOWN, yes, no, notes))
-    return answers.DisagreementPage(found, len(open_ones))
+        found.append(responses.Disagreement(row, key, visible(name, 200), shown, len(text) > SHOWN, yes, no, notes))
+    return responses.DisagreementPage(found, len(open_ones))
 
 
 # --- coders: their answers in the project file, which are never labels ---
@@ -236,7 +236,7 @@ class CoderShelf:
             if not connection.execute("DELETE FROM coders WHERE name = ?", (name,)).rowcount:
                 raise NotFound(f"There is no coder {name!r}.")
 
-    def page(self) -> answers.CoderPage:
+    def page(self) -> responses.CoderPage:
         """All coders, compared with the labels of people."""
         with self._session.lock:
             topics = list(self._session.live)
@@ -244,17 +244,19 @@ class CoderShelf:
         rows = [row for row, _ in decisions] if topics else []
         people = _coder(PEOPLE, topics, [(decision.permitted, decision.forbidden) for _, decision in decisions])
         found = self._project.read("SELECT name, source, answers FROM coders ORDER BY name").fetchall()
-        return answers.CoderPage([self._summary(name, file, text, topics, rows, people) for name, file, text in found])
+        return responses.CoderPage(
+            [self._summary(name, file, text, topics, rows, people) for name, file, text in found]
+        )
 
     def _summary(
         self, name: str, file: str, text: str, topics: Sequence[Topic], rows: Sequence[int], people: Coder
-    ) -> answers.CoderSummary:
+    ) -> responses.CoderSummary:
         try:
             stored = msgspec.json.decode(text, type=StoredAnswers)
         except (msgspec.MsgspecError, UnicodeError):
-            return answers.CoderSummary(name, f"{file} cannot be read: remove it, and add it again", 0, 0, [], 0, [])
+            return responses.CoderSummary(name, f"{file} cannot be read: remove it, and add it again", 0, 0, [], 0, [])
         if not rows:
-            return answers.CoderSummary(name, file, len(stored.topics), 0, [], 0, [])
+            return responses.CoderSummary(name, file, len(stored.topics), 0, [], 0, [])
         tree, coded = self._session.tree, list[tuple[frozenset[int], frozenset[int]]]()
         for row in rows:
             has, lacks = frozenset[int](), frozenset[int]()
@@ -268,11 +270,11 @@ class CoderShelf:
         differ = analysis.disagreements(coder, people)
         texts = self._project.beginnings([rows[one.row] for one in differ[:DIFFERING]])
         listed = [
-            answers.Differing(rows[d.row], *texts[rows[d.row]], list(d.theirs), list(d.ours))
+            responses.Differing(rows[d.row], *texts[rows[d.row]], list(d.theirs), list(d.ours))
             for d in differ[:DIFFERING]
         ]
         both = int(coder.answers.labelled.sum())
-        return answers.CoderSummary(name, file, len(stored.topics), both, compared, len(differ), listed)
+        return responses.CoderSummary(name, file, len(stored.topics), both, compared, len(differ), listed)
 
 
 def _coder(

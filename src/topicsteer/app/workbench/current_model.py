@@ -14,10 +14,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from topicsteer.analysis.documents_to_label import Doubt, Suggestion, suggest_unknown
 from topicsteer.analysis.label_advice import label_effects
-from topicsteer.analysis.suggestions import Doubt, Suggestion, suggest_unknown
 from topicsteer.analysis.topics import Topics
-from topicsteer.app.workbench.refusals import NotFound
+from topicsteer.app.workbench.errors import NotFound
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.system.types import Array
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from topicsteer.app.workbench.agreement_view import agreement_frame
+from topicsteer.app.workbench.errors import DECISION, FILE, Invalid, NotFound, is_person
 from topicsteer.app.workbench.map_view import MapMaker
 from topicsteer.app.workbench.progress_view import breakdowns
 from topicsteer.app.workbench.project import NOTE, ORIGIN, State, read_documents
-from topicsteer.app.workbench.refusals import DECISION, FILE, Invalid, NotFound, is_person
 from topicsteer.app.workbench.session import Decision
 from topicsteer.app.workbench.topic_tree import Tree
 from topicsteer.app.workbench.views import Views

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from topicsteer.analysis.suggestions import Doubt
+from topicsteer.analysis.documents_to_label import Doubt
 from topicsteer.app.workbench.current_model import GroupShares, SuggestedRow
 
 # Command that starts the worker.

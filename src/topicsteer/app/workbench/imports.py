@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from topicsteer.app.workbench.project import WHOLE, Batch, Event, State, Topic
-from topicsteer.app.workbench.refusals import (
+from topicsteer.app.workbench.errors import (
     DECISION,
     FILE,
     is_person,
@@ -18,6 +17,7 @@ from topicsteer.app.workbench.refusals import (
     topic_name,
     topic_words,
 )
+from topicsteer.app.workbench.project import WHOLE, Batch, Event, State, Topic
 from topicsteer.app.workbench.session import Change, LabelSession
 from topicsteer.corpora import Documents, ReadError, read_labels
 from topicsteer.corpora.label_files import Labels, incomplete_rows, match_labels

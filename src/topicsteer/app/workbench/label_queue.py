@@ -12,11 +12,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.analysis.suggestions import questions
-from topicsteer.app.workbench.answers import NextDocument
+from topicsteer.analysis.documents_to_label import questions
 from topicsteer.app.workbench.current_model import Key
+from topicsteer.app.workbench.errors import Conflict
 from topicsteer.app.workbench.project import State
-from topicsteer.app.workbench.refusals import Conflict
+from topicsteer.app.workbench.responses import NextDocument
 from topicsteer.app.workbench.views import Rows, Views
 
 # Seconds for which a document is kept from the others.

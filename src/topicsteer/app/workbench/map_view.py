@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.analysis import map_layout as maps
-from topicsteer.app.workbench.answers import MapPoints, MapStatus, PointTopic
 from topicsteer.app.workbench.current_model import NONE_OF_THESE, OUTSIDE, CurrentModel
 from topicsteer.app.workbench.fit_process import AnyReport, Ended, Failed, FitProcess, LaidOut, MapOrder, Progressed
+from topicsteer.app.workbench.responses import MapPoints, MapStatus, PointTopic
 from topicsteer.app.workbench.views import Views
 from topicsteer.report.map_page import UNITS, packed, short_form
 from topicsteer.system.templates import visible

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from topicsteer.analysis.documents_to_label import FEW
 from topicsteer.analysis.prevalence import Prevalence
-from topicsteer.analysis.suggestions import FEW
-from topicsteer.app.workbench.answers import GroupTable, GroupTopic, ProgressPage
 from topicsteer.app.workbench.current_model import OUTSIDE, GroupShares, Key
-from topicsteer.app.workbench.refusals import NotFound
+from topicsteer.app.workbench.errors import NotFound
+from topicsteer.app.workbench.responses import GroupTable, GroupTopic, ProgressPage
 from topicsteer.app.workbench.views import Views
 from topicsteer.report.breakdown import DRAWN, NO_LINK, Breakdown, bar_chart, line_chart
 from topicsteer.system.templates import visible

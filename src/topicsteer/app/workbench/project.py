@@ -21,7 +21,7 @@ from msgspec import Meta
 from topicsteer import __version__
 from topicsteer.analysis.groups import Groups
 from topicsteer.app.workbench.current_model import StoredModels
-from topicsteer.app.workbench.refusals import Invalid
+from topicsteer.app.workbench.errors import Invalid
 from topicsteer.corpora import Documents
 from topicsteer.labels import codebook
 from topicsteer.system.files import replacing

@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.app.workbench.current_model import Key
-from topicsteer.app.workbench.project import NOTE, ORIGIN, WHOLE, Batch, Event, Project, ProjectSettings, State, Topic
-from topicsteer.app.workbench.refusals import (
+from topicsteer.app.workbench.errors import (
     DECISION,
     FILE,
     Conflict,
@@ -32,6 +31,7 @@ from topicsteer.app.workbench.refusals import (
     topic_description,
     topic_name,
 )
+from topicsteer.app.workbench.project import NOTE, ORIGIN, WHOLE, Batch, Event, Project, ProjectSettings, State, Topic
 from topicsteer.app.workbench.topic_tree import Tree, ring
 
 # Colours of new topics, in turn.

@@ -13,12 +13,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.analysis.suggestions import Doubt, doubt_sentence
-from topicsteer.app.workbench import answers
+from topicsteer.analysis.documents_to_label import Doubt, doubt_sentence
+from topicsteer.app.workbench import responses
 from topicsteer.app.workbench.current_model import CurrentModel, Key
+from topicsteer.app.workbench.errors import DECISION, Conflict, NotFound
 from topicsteer.app.workbench.fit_process import FoundGroups
 from topicsteer.app.workbench.project import WHOLE, Project, State, Topic, read_documents
-from topicsteer.app.workbench.refusals import DECISION, Conflict, NotFound
 from topicsteer.app.workbench.session import Decision, LabelSession
 from topicsteer.system.templates import visible
 from topicsteer.text.near_duplicates import near_duplicates
@@ -149,32 +149,32 @@ class Views:
                 found.append(replace(check, why=doubt_sentence(*facts, check.only)))
         return found
 
-    def progress(self) -> answers.Progress:
+    def progress(self) -> responses.Progress:
         """Return the numbers of the bar on every page."""
         session = self.session
         with session.lock:
             labelled = int(session.labelled.sum())
             fresh = session.changed_since(self.fitted.record.seq) if self.fitted else labelled
-            return answers.Progress(labelled, int(session.differing.sum()), fresh, session.n, session.target)
+            return responses.Progress(labelled, int(session.differing.sum()), fresh, session.n, session.target)
 
     # --- one document ---
 
-    def document(self, row: int, who: str) -> answers.DocumentView:
+    def document(self, row: int, who: str) -> responses.DocumentView:
         """Return a document with marked words, labels and likely topics."""
         name, text, extra = self._document(row)
         head, fitted = text[:SHOWN], self.shown
-        pieces, parts = [answers.Piece(visible(head, 8 * SHOWN))], list[answers.TopicPart]()
+        pieces, parts = [responses.Piece(visible(head, 8 * SHOWN))], list[responses.TopicPart]()
         if fitted is not None:
             explanation = fitted.model.explain(head, row=row)
             keys = [fitted.column_keys[fitted.names.index(name)] for name in explanation.names]
             marked = (part for part in explanation.marked(WEAK) if part[0])
             pieces = [
-                answers.Piece(visible(piece, 8 * SHOWN), None if k is None else keys[k], round(strength, 2))
+                responses.Piece(visible(piece, 8 * SHOWN), None if k is None else keys[k], round(strength, 2))
                 for piece, k, strength in marked
             ]
             found = zip(keys, map(float, explanation.shares), strict=True)
-            parts = [answers.TopicPart(key, round(part, 3)) for key, part in found if part >= 0.01][:8]
-        return answers.DocumentView(
+            parts = [responses.TopicPart(key, round(part, 3)) for key, part in found if part >= 0.01][:8]
+        return responses.DocumentView(
             row,
             visible(name, 200),
             {visible(column, 60): visible(value, 300) for column, value in extra.items() if value is not None},
@@ -188,13 +188,13 @@ class Views:
             0 if self.copies is None else self.copies.number(row),
         )
 
-    def text(self, row: int, start: int) -> answers.TextPart:
+    def text(self, row: int, start: int) -> responses.TextPart:
         """Return a further part of a long document, without marks."""
         _, text, _ = self._document(row)
         start = min(start, len(text))
-        return answers.TextPart(visible(text[start : start + PART], 8 * PART), min(start + PART, len(text)))
+        return responses.TextPart(visible(text[start : start + PART], 8 * PART), min(start + PART, len(text)))
 
-    def labels(self, row: int, who: str) -> answers.DocumentLabels:
+    def labels(self, row: int, who: str) -> responses.DocumentLabels:
         """Return the labels of a document: of this person, of others, and the topics on which people differ.
 
         In blind mode they are the labels of this person alone.
@@ -206,16 +206,16 @@ class Views:
             mine, settled = others.pop(who, {}), others.pop(DECISION, {})
             if session.settings.blind:
                 own = sorted(key for key, state in mine.items() if state in State.PRESENT)
-                return answers.DocumentLabels(mine, {}, [], own, {}, {who: notes[who]} if who in notes else {}, [])
+                return responses.DocumentLabels(mine, {}, [], own, {}, {who: notes[who]} if who in notes else {}, [])
             permitted, differing = sorted(decision.permitted), sorted(decision.differing)
-            return answers.DocumentLabels(mine, others, differing, permitted, settled, notes, older)
+            return responses.DocumentLabels(mine, others, differing, permitted, settled, notes, older)
 
     def _document(self, row: int) -> tuple[Hashable, str, dict[str, Any]]:
         if not 0 <= row < self.session.n:
             raise NotFound(f"There is no document number {row}.")
         return self.project.document(row)
 
-    def _likely(self, row: int, n: int) -> list[answers.Likely]:
+    def _likely(self, row: int, n: int) -> list[responses.Likely]:
         """Return the most probable known topics of a document."""
         fitted = self.shown
         if fitted is None or not fitted.n_known:
@@ -223,7 +223,7 @@ class Views:
         P, has = fitted.memberships[row], fitted.has[row]
         strongest = ((fitted.keys[k], k) for k in np.argsort(-P, kind="stable") if P[k] >= 0.01)
         found = ((key, k) for key, k in strongest if not self.session.topics[key].gone)
-        return [answers.Likely(key, round(float(P[k]), 3), bool(has[k])) for key, k in islice(found, n)]
+        return [responses.Likely(key, round(float(P[k]), 3), bool(has[k])) for key, k in islice(found, n)]
 
     def _none(self, row: int) -> tuple[float, bool]:
         """Return the probability that a document has none of the known topics, and whether that is predicted."""
@@ -234,7 +234,7 @@ class Views:
 
     # --- many documents ---
 
-    def documents(self, chosen: Selection, *, sort: Sort = "order", page: int = 0) -> answers.DocumentPage:
+    def documents(self, chosen: Selection, *, sort: Sort = "order", page: int = 0) -> responses.DocumentPage:
         """Return a page of documents, with the labels of the person who asks.
 
         Parameters
@@ -259,18 +259,17 @@ class Views:
         for row, (name, text) in self.project.beginnings(shown).items():
             beginning = visible(" ".join(text.split()), 240)
             likely, reason = self._likely(row, 3), reasons.get(row)
-            listed.append(
-                answers.DocumentEntry(row, visible(name, 80), beginning, likely, *self._none(row), reason, labels[row])
-            )
-        return answers.DocumentPage(listed, len(rows), page, pages)
+            about = (visible(name, 80), beginning, likely, *self._none(row), reason, labels[row])
+            listed.append(responses.DocumentEntry(row, *about))
+        return responses.DocumentPage(listed, len(rows), page, pages)
 
-    def beginnings(self, rows: Sequence[int]) -> list[answers.Beginning]:
+    def beginnings(self, rows: Sequence[int]) -> list[responses.Beginning]:
         """Return id and beginning of some documents."""
         if not all(0 <= row < self.session.n for row in rows):
             raise NotFound("There is no document with one of these numbers.")
         found = self.project.beginnings(list(dict.fromkeys(rows))).items()
         return [
-            answers.Beginning(row, visible(name, 80), visible(" ".join(text.split()), 400))
+            responses.Beginning(row, visible(name, 80), visible(" ".join(text.split()), 400))
             for row, (name, text) in found
         ]
 
@@ -361,16 +360,16 @@ class Views:
 
     # --- topics ---
 
-    def topics(self) -> answers.TopicLists:
+    def topics(self) -> responses.TopicLists:
         """Return known and free topics with the numbers of the last fit; in blind mode only the known ones."""
         fitted = self.shown
         with self.session.lock:
             older = Counter(key for row in self.session.decisions for key in self.session.older_labels(row))
         known = [self._known(self.session.topics[key], older[key]) for key in self.session.tree.order]
         if fitted is None:
-            return answers.TopicLists(known, [])
+            return responses.TopicLists(known, [])
         free = [
-            answers.FreeTopic(
+            responses.FreeTopic(
                 str(fitted.column_keys[k]),
                 visible(fitted.names[k], 100),
                 self._summary(fitted, k),
@@ -378,30 +377,30 @@ class Views:
             for k in range(fitted.n_known, len(fitted.result))
         ]
         outside = fitted.documents[-1] if fitted.n_known else 0
-        none = answers.NoTopic(round(float(fitted.none.mean()), 4), outside) if outside or fitted.open else None
-        return answers.TopicLists(known, free, none, self._split())
+        none = responses.NoTopic(round(float(fitted.none.mean()), 4), outside) if outside or fitted.open else None
+        return responses.TopicLists(known, free, none, self._split())
 
-    def _split(self) -> answers.SplitView | None:
+    def _split(self) -> responses.SplitView | None:
         """Return the groups of the topic that was split last, if it still exists."""
         if self.split is None or self.split.key not in self.session.tree.parents:
             return None
         groups = []
         for number, group in self.split.groups.items():
             terms = [visible(term, 60) for term in group.terms]
-            groups.append(answers.GroupView(number, terms, group.documents, self.beginnings(group.rows[:EXAMPLES])))
-        return answers.SplitView(self.split.key, groups)
+            groups.append(responses.GroupView(number, terms, group.documents, self.beginnings(group.rows[:EXAMPLES])))
+        return responses.SplitView(self.split.key, groups)
 
-    def _known(self, topic: Topic, older: int) -> answers.KnownTopic:
+    def _known(self, topic: Topic, older: int) -> responses.KnownTopic:
         tree = self.session.tree
         place = (tree.parents[topic.key], tree.level(topic.key))
         about = (topic.key, topic.name, topic.description, topic.colour, topic.keywords, topic.banned, *place)
         fitted, fit = self.shown, None
         if fitted is not None and topic.key in fitted.column:
             fit = self._summary(fitted, fitted.column[topic.key])
-        return answers.KnownTopic(*about, self.session.counts[topic.key], older, fit)
+        return responses.KnownTopic(*about, self.session.counts[topic.key], older, fit)
 
-    def _summary(self, fitted: CurrentModel, k: int) -> answers.TopicSummary:
+    def _summary(self, fitted: CurrentModel, k: int) -> responses.TopicSummary:
         """Return terms, mean membership and documents of a column, and why its labels did not take effect."""
-        terms = [answers.Term(visible(term, 60), round(float(strength), 3)) for term, strength in fitted.terms[k]]
+        terms = [responses.Term(visible(term, 60), round(float(strength), 3)) for term, strength in fitted.terms[k]]
         reason = visible(fitted.effects["reason"][k], 300) if k < fitted.n_known else ""
-        return answers.TopicSummary(terms, round(float(fitted.result.share[k]), 4), fitted.documents[k], reason)
+        return responses.TopicSummary(terms, round(float(fitted.result.share[k]), 4), fitted.documents[k], reason)

@@ -13,19 +13,19 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from topicsteer.app.workbench import answers
 from topicsteer.app.workbench import fit_process as messages
+from topicsteer.app.workbench import responses
 from topicsteer.app.workbench.actions import Action, NewTopic, apply
 from topicsteer.app.workbench.agreement_view import CoderShelf
-from topicsteer.app.workbench.answers import FitStatus, Notice
 from topicsteer.app.workbench.current_model import CurrentModel, ModelRecord
+from topicsteer.app.workbench.errors import FILE, Conflict, Invalid, NotFound
 from topicsteer.app.workbench.exports import Exporter
 from topicsteer.app.workbench.fit_process import AnyReport, FitOrder, FitProcess
 from topicsteer.app.workbench.imports import GivenLabels, import_labels, import_topics, read_given_labels
 from topicsteer.app.workbench.label_queue import Queue
 from topicsteer.app.workbench.map_view import MapMaker, map_points
 from topicsteer.app.workbench.project import Project, fingerprint, read_documents
-from topicsteer.app.workbench.refusals import FILE, Conflict, Invalid, NotFound
+from topicsteer.app.workbench.responses import FitStatus, Notice
 from topicsteer.app.workbench.session import Change, LabelSession
 from topicsteer.app.workbench.views import Copies, Views
 from topicsteer.corpora import Documents
@@ -160,7 +160,7 @@ class Workbench:
         self.views.copies = Copies(self.project)
         self.queue = Queue(self.views)
         self.fitter = FitProcess(self.on_message)
-        self.maps = MapMaker(self.views, lambda status: self.notify(answers.Mapped(status)))
+        self.maps = MapMaker(self.views, lambda status: self.notify(responses.Mapped(status)))
         self.exporter = Exporter(self.views, self.maps)
         self.coders = CoderShelf(self.session)
         # Called with every notice for the open pages.
@@ -224,7 +224,7 @@ class Workbench:
             return
         rows = change.documents
         progress = self.views.progress()
-        self.notify(answers.Changed(who, list(rows[:LISTED]), len(rows) > LISTED, change.topics, progress))
+        self.notify(responses.Changed(who, list(rows[:LISTED]), len(rows) > LISTED, change.topics, progress))
         if rows:
             self._fit_if_due()
 
@@ -255,12 +255,12 @@ class Workbench:
 
     # --- the document map ---
 
-    def document_map(self) -> answers.MapPage:
+    def document_map(self) -> responses.MapPage:
         """Return the points of the document map; the first call starts its layout. Blind mode has none."""
         if self.session.settings.blind:
             raise Conflict("Blind mode hides the map, since it shows predictions. The page Export has the setting.")
         layout = self.maps.layout()
-        return answers.MapPage(None if layout is None else map_points(self.views, layout), self.maps.status)
+        return responses.MapPage(None if layout is None else map_points(self.views, layout), self.maps.status)
 
     # --- fits ---
 
@@ -380,7 +380,7 @@ class Workbench:
                     self.views.fitted_or_refuse().keys[column], dict(enumerate(groups))
                 )
                 self.set_status(FitStatus())
-                self.notify(answers.Advised())
+                self.notify(responses.Advised())
             case messages.Learnt():
                 self._describe(report.given())
                 self._fit_if_due()  # labels that arrived during the fit
@@ -412,7 +412,7 @@ class Workbench:
         self.views.split = None
         self.stored_model = 0  # it is not stored yet
         self.fitter.busy = False
-        self.notify(answers.Refitted(self.views.progress()))
+        self.notify(responses.Refitted(self.views.progress()))
         status = FitStatus("checking", "advise")
         self.set_status(status)
         try:
@@ -429,7 +429,7 @@ class Workbench:
             for name, value in known.items():
                 setattr(self.views.fitted.record, name, value)
             self._store_record()
-        self.notify(answers.Advised())
+        self.notify(responses.Advised())
 
     def _store_record(self) -> None:
         if self.views.fitted is not None and self.stored_model:
@@ -442,7 +442,7 @@ class Workbench:
     def set_status(self, status: FitStatus) -> None:
         """Set the state of the fit, and notify all open pages."""
         self.status = status = msgspec.structs.replace(status, queued=self._again)
-        self.notify(answers.FitMoved(status))
+        self.notify(responses.FitMoved(status))
 
     def _restore(self) -> None:
         """Load the last model of the project."""

@@ -23,8 +23,8 @@ from typing import TextIO
 import numpy as np
 
 from topicsteer.analysis import map_layout as maps
+from topicsteer.analysis.documents_to_label import Doubt
 from topicsteer.analysis.groups import Groups
-from topicsteer.analysis.suggestions import Doubt
 from topicsteer.app.workbench import fit_process as messages
 from topicsteer.app.workbench.current_model import SuggestedRow, column_keys
 from topicsteer.app.workbench.fit_process import AnyReport, CancelOrder, FitOrder, MapOrder, SplitOrder, Work

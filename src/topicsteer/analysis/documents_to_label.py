@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.analysis.sampling import SAME, doubt_probabilities, draw
+from topicsteer.analysis.survey_design import SAME, doubt_probabilities, draw
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.system.types import Array

@@ -13,12 +13,11 @@ from sklearn.decomposition import non_negative_factorization
 
 from topicsteer.backends.in_memory import MemoryBackend
 from topicsteer.labels.forms import supervise
-from topicsteer.nmf import blocks, kernels, rules
-from topicsteer.nmf import loop as solvers
+from topicsteer.nmf import blocks, kernels, loop, solvers
 from topicsteer.nmf.blocks import Block, Penalties, RowConstraints, split_into_blocks
 from topicsteer.nmf.loop import SCALE, factorise, revive, worst
 from topicsteer.nmf.protocols import TermConstraints
-from topicsteer.nmf.rules import Regularisation, update_block
+from topicsteer.nmf.solvers import Regularisation, update_block
 
 NONE = Regularisation()
 
@@ -96,7 +95,7 @@ def test_hals_is_plain_coordinate_descent(problem, masked):
         L * (np.isfinite(P) if masked else 1),
         e,
         7,
-        lambda i: 1 if i < solvers.SETTLING else solvers.SWEEPS,
+        lambda i: 1 if i < loop.SETTLING else loop.SWEEPS,
         **given,
     )
     result = run(X, y, W, H, max_iter=7, weight=e, **options)
@@ -115,7 +114,7 @@ def test_documents_for_a_fixed_h_are_least_squares(masked, threads):
     block_list, permitted = prepare(X, y, W, penalties=penalties if masked else None)
     regularisation = Regularisation(0.02, 0.1)
     for block in block_list:
-        solvers.transform(block, np.ascontiguousarray(H.T), permitted, regularisation, threads)
+        loop.transform(block, np.ascontiguousarray(H.T), permitted, regularisation, threads)
     root = np.linalg.cholesky(H @ H.T + 0.1 * np.eye(6)).T
     penalty = P if masked else np.zeros((n, 6))
     dense = X.toarray()
@@ -277,7 +276,7 @@ def test_blocks_do_not_matter_beyond_rounding():
 
 
 def test_a_full_error_weight_in_small_blocks():
-    n, t = 160, rules.DENSE_ENTRIES // 128  # a block of all documents is updated 128 documents at a time
+    n, t = 160, solvers.DENSE_ENTRIES // 128  # a block of all documents is updated 128 documents at a time
     X = sp.random_array((n, t), density=1e-3, format="csr", rng=np.random.default_rng(3))
     E = np.random.default_rng(3).random((n, t))
     (W, H), (again, _) = random_start(12, n, t, 3), random_start(12, n, t, 3)
@@ -376,7 +375,7 @@ def test_a_revived_known_topic_takes_a_document_labelled_with_it(problem):
     block_list, permitted = prepare(X, y, W)
     HT = np.ascontiguousarray(H.T)
     before = reference.objective(X.toarray(), np.where(np.arange(6) == 1, 0, W), H, 1.0)
-    step, dead = rules.Step(HT, HT.T @ HT, permitted, NONE), np.array([1])
+    step, dead = solvers.Step(HT, HT.T @ HT, permitted, NONE), np.array([1])
     revive([worst(block, step, dead) for block in block_list], HT, step, dead)
     for block in block_list:
         update_block(block, replace(step, dead=dead))
@@ -400,7 +399,7 @@ def test_dead_topics_take_the_documents_with_the_largest_errors(problem):
     banned = np.zeros((6, 40))
     banned[4, ::3] = -1
     term_constraints = TermConstraints.read(banned, 6, 40).mask(np.float64)
-    step, dead = rules.Step(HT, HT.T @ HT, permitted, NONE, term_constraints, unit=True), np.array([4, 5])
+    step, dead = solvers.Step(HT, HT.T @ HT, permitted, NONE, term_constraints, unit=True), np.array([4, 5])
     errors = np.square(dense - W @ HT.T).sum(axis=1)
     for block in block_list:
         largest, found = worst(block, step, dead)
@@ -422,13 +421,13 @@ def test_dead_topics_take_the_documents_with_the_largest_errors(problem):
 def test_a_block_without_documents_offers_no_candidate():
     X = sp.csr_array((0, 40))
     (block,), permitted = [Block.of(X, np.zeros((0, 6)), no_constraints(0))], np.ones((1, 6), bool)
-    step = rules.Step(np.ones((40, 6)), np.full((6, 6), 40.0), permitted, NONE)
+    step = solvers.Step(np.ones((40, 6)), np.full((6, 6), 40.0), permitted, NONE)
     assert worst(block, step, np.array([4, 5])) == (0.0, [([], []), ([], [])])
 
 
 def test_candidates_with_equal_errors_keep_their_order():
     X = sp.csr_array(np.arange(400.0)[:, None] % 4 + 1)  # the error of every fourth document is the largest
-    step = rules.Step(np.zeros((1, 3)), np.zeros((3, 3)), np.ones((1, 3), bool), NONE)
+    step = solvers.Step(np.zeros((1, 3)), np.zeros((3, 3)), np.ones((1, 3), bool), NONE)
     _, found = worst(Block.of(X, np.zeros((400, 3)), no_constraints(400)), step, np.array([0, 1, 2]))
     assert [[one.row for one in anyone] for _, anyone in found] == [[3, 7, 11]] * 3
 
@@ -436,7 +435,7 @@ def test_candidates_with_equal_errors_keep_their_order():
 def test_a_document_revives_one_topic_only():
     X = sp.csr_array(np.diag([1.0, 5.0, 3.0, 4.0, 2.0]))
     HT, dead = np.zeros((5, 3)), np.array([0, 1, 2])
-    step = rules.Step(HT, HT.T @ HT, np.ones((1, 3), bool), NONE)
+    step = solvers.Step(HT, HT.T @ HT, np.ones((1, 3), bool), NONE)
     parts = [Block.of(X[:3], np.zeros((3, 3)), no_constraints(3)), Block.of(X[3:], np.zeros((2, 3)), no_constraints(2))]
     revive([worst(part, step, dead) for part in parts], HT, step, dead)
     assert HT.argmax(axis=0).tolist() == [1, 3, 2]
