@@ -150,7 +150,7 @@ class ShareTask:
 
     def _corpus(self, supervision: Supervision) -> pipeline.Corpus:
         book = Codebook.of_names(supervision.topics)
-        return pipeline.Corpus(self.X, supervision, book, self.vectorizer, np.ones(self.X.shape[0]))
+        return pipeline.Corpus(self.X, supervision, book, self.vectorizer)
 
     def learn(self, supervision: Supervision) -> Any:
         """The guide of all labels, as in a fit."""

@@ -26,7 +26,7 @@ def test_without_a_curve_the_advice_is_to_label_more():
 
 
 def curve(gain, error):
-    return LabelCurve((10.0, 20.0, 40.0), *[(0.5, 0.6, 0.7)] * 4, gain, error)
+    return LabelCurve((10.0, 20.0, 40.0), *[(0.5, 0.6, 0.7)] * 2, gain, error)
 
 
 @pytest.mark.parametrize(
