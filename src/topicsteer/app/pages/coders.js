@@ -7,7 +7,8 @@ const ABOUT =
   "They are compared with the labels of people, and never count as labels.";
 const HEAD = ["Topic", "Labels", "Answers", "Precision", "Recall", "Agreement κ"];
 
-const measured = (found, write) => (found[0] !== null ? `${write(found[0])} (${write(found[1])} to ${write(found[2])})` : "–");
+const measured = (found, write) =>
+  found[0] !== null ? `${write(found[0])} (${write(found[1])} to ${write(found[2])})` : "–";
 const kappa = (value) => value.toFixed(2);
 
 function table(coder) {
