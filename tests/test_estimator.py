@@ -488,6 +488,7 @@ def test_penalties_and_alpha_h_exclude_each_other(problem):
         TSNMF(6, alpha_H=0.1).fit(X, y, penalties=np.zeros((60, 6)))
 
 
+@pytest.mark.slow
 def test_the_defaults_find_topics_of_unlabelled_documents_better_than_the_papers_rules():
     """The minimum of the objective is not where the topics are found best, so a fit with labels stops before it."""
     documents = corpora.load_docstrings()

@@ -7,6 +7,8 @@ import pytest
 from tests.fuzz import sockets
 from tests.fuzz._rounds import isolated
 
+pytestmark = pytest.mark.slow
+
 
 def wrong(name, rounds, first=0):
     """Problems of the rounds of a fuzzer, which runs in its own process."""

@@ -8,6 +8,8 @@ from topicsteer.analysis.agreement import MEASURES, compare, comparison_table, d
 from topicsteer.labels.coder import coder_of
 from topicsteer.labels.forms import supervise
 
+pytestmark = pytest.mark.slow
+
 TOPICS = ["tea", "milk", "cake"]
 
 

@@ -9,6 +9,8 @@ from topicsteer.analysis.prevalence import Predictions, as_if_random, estimate, 
 from topicsteer.analysis.survey_design import Sample, wilson
 from topicsteer.labels.supervision import Origin
 
+pytestmark = pytest.mark.slow
+
 N = 2000
 
 

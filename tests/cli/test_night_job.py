@@ -12,6 +12,8 @@ from topicsteer.corpora import Documents, read_documents
 from topicsteer.model.predictor import Predictor
 from topicsteer.report.table_files import write_growing
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ["green tea leaves", "roast coffee beans", "a tea with leaves", "coffee of roast beans"] * 6
 LABELS = [["tea"], ["coffee"], *([[]] * 22)]
 

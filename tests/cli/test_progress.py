@@ -22,6 +22,7 @@ def many_topics(d, n, labels=1):
     return Documents(list(range(n)), texts, [[f"t{i % d}"] if i < labels * d else [] for i in range(n)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exact", [True, False])
 def test_each_long_step_of_a_fit_is_reported(exact):
     documents = (

@@ -8,6 +8,8 @@ import pytest
 from topicsteer import TopicModel
 from topicsteer.system.files import MARKER, Scratch
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def table(tmp_path):

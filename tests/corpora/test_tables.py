@@ -566,6 +566,7 @@ def test_an_open_quote_costs_bounded_memory(tmp_path):
     assert documents.texts[-100:] == texts
 
 
+@pytest.mark.slow
 def test_old_line_ends_in_large_files(tmp_path):
     texts = [f"text number {n}" for n in range(BUFFER // 5)]
     path = write(tmp_path / "a.csv", "\r".join(["text", *texts]))

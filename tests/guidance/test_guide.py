@@ -269,6 +269,7 @@ def test_given_directions_are_not_computed_again():
     np.testing.assert_allclose(again.probabilities(X), plain.probabilities(X), atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labelled", [200, MANY])
 def test_threads_do_not_change_a_guide(labelled):
     X, which = corpus(labelled + 100, own=16)

@@ -49,6 +49,7 @@ def test_directions_equal_the_slow_twin():
     assert (found[np.abs(found).argmax(axis=0), np.arange(16)] > 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [48, 100])
 def test_text_has_as_much_energy_as_in_scikit_learn(size):
     X = sp.csr_array(TextVectorizer(max_features=2_000).fit_transform(load_docstrings().texts))

@@ -92,6 +92,7 @@ def test_the_ridge_of_words_is_the_default_without_labels():
     assert choose_ridge(word_examples([])).ridge == RIDGES[0]
 
 
+@pytest.mark.slow
 def test_conjugate_gradients_reach_the_exact_solution_in_a_few_iterations():
     X = sp.csr_array(TextVectorizer().fit_transform(load_docstrings().texts))
     n = X.shape[0]

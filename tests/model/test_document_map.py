@@ -13,6 +13,8 @@ from topicsteer.corpora import Documents
 from topicsteer.model.findings import document_map
 from topicsteer.system.values import NONE
 
+pytestmark = pytest.mark.slow
+
 needs_umap = pytest.mark.skipif(not maps.can_lay_out(), reason="no umap-learn")
 SUBJECTS = np.repeat(["tea", "coffee", "chess", "boat", "violin"], 80)
 

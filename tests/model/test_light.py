@@ -11,6 +11,8 @@ from problems import make_open_corpus, planted_texts
 from topicsteer import TopicModel
 from topicsteer.nmf.weights import FEW
 
+pytestmark = pytest.mark.slow
+
 # Packages that a light command must not load; tables need polars.
 SLOW = ("sklearn", "pandas", "numba")
 

@@ -19,6 +19,8 @@ from topicsteer.model.labelling import training_corpus
 from topicsteer.model.settings import Settings
 from topicsteer.model.spool import spool
 
+pytestmark = pytest.mark.slow
+
 WORDS = {"tea": "leaves pot kettle brew cup", "coffee": "beans roast espresso grind mug", "rail": "train track signal"}
 FILLERS = [f"word{i}" for i in range(120)]
 

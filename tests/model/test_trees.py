@@ -21,6 +21,8 @@ from topicsteer.model.state import SCHEMA, StateError
 from topicsteer.model.state import check as check_arrays
 from topicsteer.system import arrays
 
+pytestmark = pytest.mark.slow
+
 WORDS = 8
 
 

@@ -50,6 +50,7 @@ def test_short_texts_are_whole():
     assert fitting(["one\n two", "three"], 1000, (400, 10)) == (["one two", "three"], 400)
 
 
+@pytest.mark.slow
 def test_a_page_with_100000_long_documents_has_room():
     n = 100_000
     page = map_page(

@@ -105,6 +105,7 @@ def test_page_is_well_formed_and_holds_every_topic(d, evaluation):
     assert all(link.startswith("#") and link[1:] in page.ids for link in links)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [1, 2, 17, 60])
 @pytest.mark.parametrize("topics", [1, 5, 30])
 def test_charts_and_tables_of_shares(topics, groups):
@@ -129,6 +130,7 @@ def test_charts_and_tables_of_shares(topics, groups):
     assert all(link.startswith("#") and link[1:] in page.ids for link in links)
 
 
+@pytest.mark.slow
 def test_a_long_table_of_shares_is_cut_and_says_so():
     names = [f"topic {k}" for k in range(30)]
     shares = [make_shares(names, [f"group {k}" for k in range(200)], "region")]

@@ -9,6 +9,8 @@ import pytest
 
 from topicsteer.system.files import Busy, locked, one_at_a_time
 
+pytestmark = pytest.mark.slow
+
 HOLD = """
 import sys, time
 from pathlib import Path

@@ -6,6 +6,7 @@ import sys
 import time
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import numbered_words
@@ -56,6 +57,7 @@ def test_long_words_that_differ_at_one_place():
     assert WordTable.of(words * 2).words() == words
 
 
+@pytest.mark.slow
 def test_no_result_depends_on_the_seeds():
     """Each process has seeds of its own."""
     rng = np.random.default_rng(1)

@@ -16,6 +16,8 @@ from topicsteer.app.workbench.responses import Mapped, MapStatus
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
 
+pytestmark = pytest.mark.slow
+
 needs_umap = pytest.mark.skipif(not maps.can_lay_out(), reason="no umap-learn")
 SUBJECTS = np.repeat(["tea", "coffee", "chess", "boat", "violin"], 16)
 

@@ -177,6 +177,7 @@ def truth(session):
     return [(set(training.labels.get(row, ())), set(training.forbidden.get(row, ()))) for row in range(2_000)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FORMATS)
 def test_2000_odd_names_come_back(odd_session, kind):
     documents = Documents(odd_session.project.ids(), [f"text {row}" for row in range(2_000)])
@@ -187,6 +188,7 @@ def test_2000_odd_names_come_back(odd_session, kind):
         assert set(forbidden) == (lacks if kind in ("labels", "jsonl") else set())
 
 
+@pytest.mark.slow
 def test_2000_odd_names_come_back_from_prodigy(odd_session, tmp_path):
     rows = []
     for row, (has, lacks) in enumerate(truth(odd_session)):

@@ -20,6 +20,8 @@ from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
 from topicsteer.metrics import average_precision
 
+pytestmark = pytest.mark.slow
+
 SIZE, KNOWN, ALL = 40, 3, 6
 TOPIC = np.repeat(np.arange(ALL), SIZE)
 GROUPS = [("a", "b")[row % 2] for row in range(ALL * SIZE)]

@@ -264,6 +264,7 @@ def settled(workbench, state=("idle",)):
     raise AssertionError(workbench.status)
 
 
+@pytest.mark.slow
 def test_split_finds_topics_that_can_be_named(tmp_path):
     texts, truth, labels = corpus(TREE, NAMES, 0, 160)
     roots = [None if label is None else TREE.get(label, label) for label in labels]
