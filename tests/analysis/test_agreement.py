@@ -10,6 +10,8 @@ from sklearn.metrics import cohen_kappa_score
 
 from topicsteer.analysis.agreement import agreement, cohen_kappa, effective_number, exact_interval, krippendorff_alpha
 
+pytestmark = pytest.mark.slow
+
 _ = np.nan
 # Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, sections A, B and C: one row per coder.
 BINARY = [[0, 1, 0, 0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]]

@@ -13,6 +13,8 @@ from topicsteer import TSNMF
 from topicsteer.backends.block_folder import BlockError, write_blocks
 from topicsteer.backends.weight_folder import WeightFolder
 
+pytestmark = pytest.mark.slow
+
 BOUNDS = [0, 13, 13, 40, 60]
 
 

@@ -13,6 +13,8 @@ from topicsteer.labels.forms import supervise
 from topicsteer.metrics import average_precision
 from topicsteer.text import TextVectorizer
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def docstrings():
@@ -60,7 +62,6 @@ def test_names_alone_find_documents_better_than_the_cosine(docstrings):
     assert words.macro > found.macro + 0.15
 
 
-@pytest.mark.slow
 def test_one_wrong_label_costs_at_most_a_third_of_the_precision_of_keywords(docstrings):
     _, truth, topics, _ = docstrings
     words = distinctive(docstrings, 4)
@@ -80,7 +81,6 @@ def draw(docstrings, per_topic, seed):
     return {row: [topics[k] for k in np.flatnonzero(truth[row])] for row in rows}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("keywords", [0, 5])
 def test_labels_on_top_of_words_do_not_lower_the_precision(docstrings, keywords):
     words = {"keywords": distinctive(docstrings, keywords)} if keywords else {}

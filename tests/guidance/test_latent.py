@@ -14,6 +14,8 @@ from topicsteer.nmf import kernels
 from topicsteer.system.threads import workers
 from topicsteer.text import TextVectorizer
 
+pytestmark = pytest.mark.slow
+
 
 def random_matrix(n, t, density=0.1, seed=0, dtype=np.float32):
     found = sp.random_array((n, t), density=density, rng=np.random.default_rng(seed), format="csr", dtype=dtype)
@@ -49,7 +51,6 @@ def test_directions_equal_the_slow_twin():
     assert (found[np.abs(found).argmax(axis=0), np.arange(16)] > 0).all()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("size", [48, 100])
 def test_text_has_as_much_energy_as_in_scikit_learn(size):
     X = sp.csr_array(TextVectorizer(max_features=2_000).fit_transform(load_docstrings().texts))
