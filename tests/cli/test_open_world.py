@@ -11,6 +11,8 @@ from problems import make_open_corpus
 
 from topicsteer import TopicModel
 
+pytestmark = pytest.mark.slow
+
 UNKNOWN = ["boat", "chess", "violin"]
 
 

@@ -12,6 +12,8 @@ from topicsteer.cli.commands import UNNAMED
 from topicsteer.corpora import load_docstrings
 from topicsteer.text import TextVectorizer
 
+pytestmark = pytest.mark.slow
+
 SIZE, KNOWN = 60, 4
 TEXTS = planted_texts(8, SIZE)
 TOPIC = np.repeat(np.arange(8), SIZE)
@@ -220,7 +222,6 @@ def test_an_evaluation_judges_the_corpus_as_it_is_if_labels_were_drawn_at_random
     assert found.tables()["corpus"]["precision"] == found.corpus.precision[0]
 
 
-@pytest.mark.slow
 def test_the_share_without_a_topic_in_an_evaluation_is_that_of_prevalence_for_any_number_of_free_topics():
     corpus = load_docstrings()
     rows = np.random.default_rng(1).permutation(len(corpus))[:500]

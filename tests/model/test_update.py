@@ -16,6 +16,8 @@ from topicsteer.model.state import digests, fingerprint
 from topicsteer.nmf.protocols import History
 from topicsteer.system.arrays import StorageError
 
+pytestmark = pytest.mark.slow
+
 CSR_ARRAYS = {
     "tea": "tea leaves green pot steep water cup black mint saucer",
     "coffee": "coffee beans roast espresso grind crema cup barista arabica filter",
@@ -266,7 +268,6 @@ def test_the_first_labels_may_come_late():
     assert hits(model, kinds) > 0.95
 
 
-@pytest.mark.slow
 def test_the_sample_is_drawn_evenly_from_all_that_came():
     rng = np.random.default_rng(0)
     counts = np.zeros(60)
@@ -300,7 +301,6 @@ def reuters(step):
     return documents.select(rows), day[rows]
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:No document", "ignore:No weight", "ignore:The objective")
 def test_thirty_days_of_a_third_of_reuters_end_near_a_full_fit():
     documents, day = reuters(3)

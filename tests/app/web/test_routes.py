@@ -39,6 +39,8 @@ from topicsteer.app.workbench.workbench import Workbench
 WORDS = {"tea": "green leaf cup pot steam", "coffee": "bean roast cup grind dark", "rain": "cloud storm wind wet grey"}
 HOME, NOTICES = "http://127.0.0.1:8765", "ws://127.0.0.1:8765/api/notices"
 
+pytestmark = pytest.mark.slow
+
 
 def corpus(n=60):
     rng = np.random.default_rng(0)
