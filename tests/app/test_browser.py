@@ -281,6 +281,25 @@ def test_keys_typed_while_a_fit_runs_reach_their_documents(browser, table):
     assert len({row for row, _ in labels}) == typed
 
 
+def test_an_older_answer_does_not_replace_a_newer_one(browser, table):
+    path = fast(table, "older")
+    held = []
+    with running(path) as address, opened(browser, address) as page:
+        page.wait_for_selector(".text")
+        page.route("**/api/state*", lambda route: held.append((route, route.fetch())))
+        page.evaluate("() => { import('/pages/store.js').then((store) => store.refresh()).then(() => { window.old = 1; }); }")
+        for _ in range(200):  # the request is on its way
+            if not held:
+                page.wait_for_timeout(50)
+        page.keyboard.type("1")
+        page.wait_for_selector(".choice.yes:not(.pending)")
+        assert page.inner_text("#goal-text").startswith("3 of")
+        route, answer = held[0]
+        route.fulfill(response=answer)  # from before the label
+        wait(page, "() => window.old === 1")
+        assert page.inner_text("#goal-text").startswith("3 of")
+
+
 def test_keys_behind_a_failure_are_dropped(browser, table):
     path = fast(table, "failing")
     with running(path) as address, opened(browser, address) as page:

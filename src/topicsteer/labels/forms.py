@@ -89,7 +89,9 @@ def supervise(
         topics = _check_topics(_path_topics(topics, lineage))
     ended: Ended = {}
     found = _read_labels(y, n_documents, topics, complete, lineage, ended)
-    return _planted(found, topics, complete, lineage, ended, explicit=_is_dense(y)) if lineage else found
+    # A dense indicator forbids topics one by one.
+    dense = (getattr(y, "ndim", 1) == 2 or hasattr(y, "columns")) and not sp.issparse(y)
+    return _planted(found, topics, complete, lineage, ended, explicit=dense) if lineage else found
 
 
 def _path_topics(names: Iterable[Hashable], lineage: Lineage) -> list[Hashable]:
@@ -101,11 +103,6 @@ def _path_topics(names: Iterable[Hashable], lineage: Lineage) -> list[Hashable]:
         if topic == name or topic not in (*literal, *found):
             found.append(topic)
     return found
-
-
-def _is_dense(y: object) -> bool:
-    """Whether y is a dense indicator, which forbids topics one by one."""
-    return (getattr(y, "ndim", 1) == 2 or hasattr(y, "columns")) and not sp.issparse(y)
 
 
 def _planted(

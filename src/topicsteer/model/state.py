@@ -577,12 +577,13 @@ class FittedState:
             else:
                 single[name] = array
         state = cls(**plain, **single, **groups)
+        width = len(state.groups) + len(state.free_groups) + (state.outside is not None)
         for name, size, wanted in (
             ("vocabulary", len(state.vocabulary), state.components.shape[1]),
             ("names of topics", len(state.names), len(state.components)),
             ("codebook", len(state.codebook), state.patterns.shape[1]),
             ("groups", len(state.groups), state.patterns.shape[1]),
-            ("columns of memberships", state.memberships.shape[1], _columns(state)),
+            ("columns of memberships", state.memberships.shape[1], width),
             ("ids", len(state.ids), len(state.pattern)),
             ("texts", len(state.pattern if state.texts is None else state.texts), len(state.pattern)),
         ):
@@ -624,11 +625,6 @@ def _check_numbers(state: FittedState) -> None:
     # The guide does not know a topic that was adopted from a split; it knows all free topics of an open world or none.
     if not all(state.free_groups):
         raise StateError("free_groups has a topic without a class of the guide")
-
-
-def _columns(state: FittedState) -> int:
-    """Number of columns of the memberships."""
-    return len(state.groups) + len(state.free_groups) + (state.outside is not None)
 
 
 PLAIN = tuple(f.name for f in fields(FittedState) if f.name not in {s.name for s in SCHEMA} | set(GROUPS))

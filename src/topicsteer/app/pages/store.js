@@ -71,7 +71,8 @@ export async function act(action, values = {}) {
   for (let attempt = 0; ; attempt++) {
     try {
       const done = await post("/api/act", { action, request, ...values });
-      Object.assign(store.state, { undo: done.undo, redo: done.redo, progress: done.progress });
+      if (isNewer(done.progress))
+        Object.assign(store.state, { undo: done.undo, redo: done.redo, progress: done.progress });
       notify({ kind: "acted", action, done });
       return done;
     } catch (error) {
@@ -81,8 +82,16 @@ export async function act(action, values = {}) {
   }
 }
 
+// Answers and notices may arrive in another order than they were made: an older one never replaces a newer one.
+const isNewer = (progress) => progress.seq >= store.state.progress.seq;
+
 export async function refresh() {
-  store.state = await get("/api/state");
+  const state = await get("/api/state");
+  if (store.state && state.progress.seq < store.state.progress.seq) {
+    const { undo, redo, progress } = store.state;
+    Object.assign(state, { undo, redo, progress });
+  }
+  store.state = state;
   notify({ kind: "state" });
 }
 
@@ -147,7 +156,7 @@ export function connect() {
   });
   socket.addEventListener("message", (event) => {
     const message = JSON.parse(event.data);
-    if (message.progress && store.state) store.state.progress = message.progress;
+    if (message.progress && store.state && isNewer(message.progress)) store.state.progress = message.progress;
     if (message.kind === "fit" && store.state) store.state.fit = message.status;
     notify(message);
   });

@@ -215,13 +215,17 @@ class TopicLists(Reply, frozen=True):
 
 
 class Progress(Reply, frozen=True):
-    """Numbers of documents: labelled, differing, changed since the last fit, all, and the target."""
+    """Numbers of documents: labelled, differing, changed since the last fit, all, and the target.
+
+    ``seq`` is the number of the last event, so that a page keeps the newer of two answers.
+    """
 
     labelled: int
     differing: int
     fresh: int
     documents: int
     target: int
+    seq: int
 
 
 class GroupTopic(Reply, frozen=True):

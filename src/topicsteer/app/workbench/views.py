@@ -155,7 +155,8 @@ class Views:
         with session.lock:
             labelled = int(session.labelled.sum())
             fresh = session.changed_since(self.fitted.record.seq) if self.fitted else labelled
-            return responses.Progress(labelled, int(session.differing.sum()), fresh, session.n, session.target)
+            about = session.n, session.target, session.seq
+            return responses.Progress(labelled, int(session.differing.sum()), fresh, *about)
 
     # --- one document ---
 
