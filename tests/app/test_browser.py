@@ -287,7 +287,7 @@ def test_an_older_answer_does_not_replace_a_newer_one(browser, table):
     with running(path) as address, opened(browser, address) as page:
         page.wait_for_selector(".text")
         page.route("**/api/state*", lambda route: held.append((route, route.fetch())))
-        page.evaluate("() => { import('/pages/store.js').then((store) => store.refresh()).then(() => { window.old = 1; }); }")
+        page.evaluate("() => { import('/pages/store.js').then((s) => s.refresh()).then(() => { window.old = 1; }); }")
         for _ in range(200):  # the request is on its way
             if not held:
                 page.wait_for_timeout(50)
