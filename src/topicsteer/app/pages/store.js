@@ -71,8 +71,8 @@ export async function act(action, values = {}) {
   for (let attempt = 0; ; attempt++) {
     try {
       const done = await post("/api/act", { action, request, ...values });
-      if (isNewer(done.progress))
-        Object.assign(store.state, { undo: done.undo, redo: done.redo, progress: done.progress });
+      const { undo, redo, progress } = done;
+      if (isNewer(progress)) Object.assign(store.state, { undo, redo, progress });
       notify({ kind: "acted", action, done });
       return done;
     } catch (error) {
