@@ -180,7 +180,7 @@ def refit():
     TSNMF(3, random_state=0, max_iter=2).fit(X[:50])
     cold_times, warm_times = [], []
     for _ in range(3):
-        model = TSNMF(len(topics), topics=topics, tol=1e-4).fit(X, y)
+        model = TSNMF(len(topics), topics=topics, random_state=0, tol=1e-4).fit(X, y)
         new = [*y[:i], [topics[0]], *y[i + 1 :]]
         began = time.perf_counter()
         cold = TSNMF(len(topics), topics=topics, random_state=0, tol=1e-4).fit(X, new)

@@ -11,11 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets._twenty_newsgroups import (
-    strip_newsgroup_footer,
-    strip_newsgroup_header,
-    strip_newsgroup_quoting,
-)
+from sklearn.datasets._twenty_newsgroups import strip_newsgroup_footer, strip_newsgroup_header, strip_newsgroup_quoting
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 

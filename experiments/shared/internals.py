@@ -30,15 +30,7 @@ from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.label_advice import label_curve, stopping_advice
 from topicsteer.analysis.survey_design import mover, wilson
 from topicsteer.backends import as_rows
-from topicsteer.guidance import (
-    calibration,
-    guide,
-    keywords,
-    latent,
-    ridge,
-    train,
-    tree,
-)
+from topicsteer.guidance import calibration, guide, keywords, latent, ridge, train, tree
 from topicsteer.labels import coder as coder_forms
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.coder import Coder, coder_of

@@ -21,14 +21,7 @@ from topicsteer.labels.supervision import Supervision
 from topicsteer.nmf.blocks import canonical, check_scale
 from topicsteer.nmf.factorisation import begin, go_on, solve, start
 from topicsteer.nmf.loop import Callback
-from topicsteer.nmf.protocols import (
-    History,
-    Parameters,
-    Problem,
-    Rows,
-    TermConstraints,
-    regularisation_of,
-)
+from topicsteer.nmf.protocols import History, Parameters, Problem, Rows, TermConstraints, regularisation_of
 from topicsteer.nmf.solvers import RULES, check_settings
 from topicsteer.nmf.weights import many_weights
 from topicsteer.system.arrays import checked_csr

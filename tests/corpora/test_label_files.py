@@ -6,15 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topicsteer.corpora import (
-    Documents,
-    LabelRecord,
-    Labels,
-    ReadError,
-    attach_labels,
-    read_labels,
-    read_table,
-)
+from topicsteer.corpora import Documents, LabelRecord, Labels, ReadError, attach_labels, read_labels, read_table
 
 DOCUMENTS = Documents(["a", "b", "c"], ["rain at noon", "shares fell", "snow and profits"])
 
