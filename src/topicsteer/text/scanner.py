@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.system.machine_code import jit
+from topicsteer.text.words import WEAK_BELOW
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int32]
@@ -310,7 +311,10 @@ def join(
 
 @_compile
 def weigh(columns: Ints, starts: Longs, idf: Doubles, sublinear: bool) -> tuple[Longs, Ints, Floats]:
-    """Compute TF-IDF rows of unit length with sorted columns; return their sizes, columns and values."""
+    """Compute TF-IDF rows of unit length with sorted columns; return their sizes, columns and values.
+
+    Weak words do not count towards the length; a row without other words stays empty.
+    """
     sizes = np.zeros(len(starts) - 1, np.int64)
     indices, data = np.empty(columns.size, np.int32), np.empty(columns.size, np.float32)
     counts = np.zeros(len(idf), np.int32)
@@ -332,8 +336,11 @@ def weigh(columns: Ints, starts: Longs, idf: Doubles, sublinear: bool) -> tuple[
             times = counts[column]
             counts[column] = 0
             value = (1.0 + np.log(times) if sublinear else float(times)) * idf[column]
-            square += value * value
+            if idf[column] >= WEAK_BELOW:
+                square += value * value
             data[position] = value
+        if square == 0.0:
+            found = begin
         for position in range(begin, found):
             data[position] /= np.sqrt(square)
         sizes[row], end = found - begin, found

@@ -119,7 +119,8 @@ CHUNK_SIZE = 1 << 22
 class Tokens:
     """Distinct words, and the ids of the words of all texts in chunks.
 
-    ``used`` marks the words that may become terms; texts may contain others. None: all of them.
+    ``used`` marks the words that may become terms; texts may contain others. None: all of them. ``weak`` marks the weak
+    stop words, which are not used.
     """
 
     words: WordTable
@@ -127,6 +128,8 @@ class Tokens:
     n_texts: int
     keep: Keep = list
     used: NDArray[np.bool_] | None = None
+    weak: NDArray[np.bool_] | None = None
+    n_words: int = 0
 
     @property
     def empty(self) -> bool:
@@ -184,19 +187,20 @@ def read(
         )
     total = len(texts) if isinstance(texts, Sized) else None
     known = WordTable()
-    done = 0
+    done = n_words = 0
 
     def chunks() -> Iterator[Chunk]:
-        nonlocal done
+        nonlocal done, n_words
         number = partial(_tokens, kinds=_kinds(split.digits, split.pairs))
         for words, ids, starts in run(number, _chunks(texts, split, chunk_size)):
             yield known.merge(words)[ids], starts
             done += len(starts) - 1
+            n_words += len(ids)
             if progress is not None:
                 progress(done, total)
 
     kept = keep(chunks())
-    return Tokens(known, kept, done, keep)
+    return Tokens(known, kept, done, keep, n_words=n_words)
 
 
 def drop(tokens: Tokens, leave_out: Iterable[str], shortest: int) -> Tokens:
@@ -210,13 +214,30 @@ def drop(tokens: Tokens, leave_out: Iterable[str], shortest: int) -> Tokens:
     return dataclasses.replace(tokens, used=used)
 
 
+def mark_weak(tokens: Tokens, words: Iterable[str]) -> Tokens:
+    """Mark weak stop words."""
+    weak = np.zeros(len(tokens.words), np.bool_)
+    found = tokens.words.find(words)
+    weak[found[found >= 0]] = True
+    return dataclasses.replace(tokens, used=~weak if tokens.used is None else tokens.used & ~weak, weak=weak)
+
+
 def only_used(tokens: Tokens, run: OrderedMap) -> Tokens:
-    """Texts without the words that are not used, so that n-grams skip them."""
+    """Texts without the words that are not used, so that n-grams skip them; weak words move to the end of a text."""
     if tokens.used is None:
         return tokens
-    kept, starts = np.flatnonzero(tokens.used).astype(np.int32), np.append(0, np.cumsum(tokens.used))
-    chunks = tokens.keep(run(lambda chunk: scanner.replace(*chunk, kept, starts), tokens.chunks))
-    return dataclasses.replace(tokens, chunks=chunks)
+    weak = np.zeros_like(tokens.used) if tokens.weak is None else tokens.weak
+    stay = tokens.used | weak
+    kept, firsts = np.flatnonzero(stay).astype(np.int32), np.append(0, np.cumsum(stay))
+
+    def rewrite(chunk: Chunk) -> Chunk:
+        ids, starts = scanner.replace(*chunk, kept, firsts)
+        if tokens.weak is not None:
+            row = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+            ids = ids[np.argsort(2 * row + weak[ids], kind="stable")]
+        return ids, starts
+
+    return dataclasses.replace(tokens, chunks=tokens.keep(run(rewrite, tokens.chunks)))
 
 
 def replace(tokens: Tokens, rule: Callable[[str], Iterable[str]], run: OrderedMap) -> Tokens:
@@ -228,7 +249,7 @@ def replace(tokens: Tokens, rule: Callable[[str], Iterable[str]], run: OrderedMa
         firsts.append(len(targets))
     flat, starts = np.array(targets, np.int32), np.array(firsts, np.int64)
     chunks = tokens.keep(run(lambda chunk: scanner.replace(*chunk, flat, starts), tokens.chunks))
-    return Tokens(WordTable.of(known), chunks, tokens.n_texts, tokens.keep)
+    return dataclasses.replace(tokens, words=WordTable.of(known), chunks=chunks)
 
 
 def _chunks(texts: Iterable[str], split: Splitter, chunk_size: int) -> Iterator[list[str]]:
@@ -313,7 +334,7 @@ def choose(
 
     Returns the terms, sorted, and the number of texts of each.
     """
-    least, most = bounds
+    least, most = max(bounds[0], 1), bounds[1]
     lowest, highest = ngram_range
     lasts = grams = tokens.chunks
     size = len(tokens.words)
@@ -331,7 +352,7 @@ def choose(
         if order == 1 and tokens.used is not None:
             texts[~tokens.used] = 0
         if order >= lowest:
-            ids = np.flatnonzero((texts >= max(least, 1)) & (texts <= most))
+            ids = np.flatnonzero((texts >= least) & (texts <= most))
             found = np.hstack([found, [np.full_like(ids, order), ids, texts[ids], occurrences[ids]]])
         if order < highest:
             # An n-gram with a rare part is rare itself. The last entry is for id -1.
@@ -353,6 +374,14 @@ def choose(
     if limit is not None:  # of equally frequent terms, the first in the alphabet
         ranking = ranking[np.sort(np.argsort(-found[3, ranking], kind="stable")[:limit])]
     return [terms[place] for place in ranking.tolist()], found[2, ranking]
+
+
+def choose_weak(tokens: Tokens, least: float) -> list[str]:
+    """The weak stop words that are in enough texts, sorted."""
+    if tokens.weak is None:
+        return []
+    texts = count(tokens.chunks, len(tokens.words))[0]
+    return sorted(tokens.words.words(np.flatnonzero(tokens.weak & (texts >= max(least, 1)))))
 
 
 class Finder:

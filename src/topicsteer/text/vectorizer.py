@@ -26,8 +26,10 @@ from topicsteer.text.tokens import (
     TextProgress,
     Tokens,
     choose,
+    choose_weak,
     count,
     drop,
+    mark_weak,
     only_used,
     read,
     replace,
@@ -35,11 +37,13 @@ from topicsteer.text.tokens import (
 from topicsteer.text.words import (
     PRESETS,
     SEGMENTERS,
+    WEAK_IDF,
     Rule,
     Splitter,
     all_stop_words,
     detect_languages,
     few_rows,
+    is_weak,
     locate,
     paper_words,
     stop_words,
@@ -54,6 +58,8 @@ if TYPE_CHECKING:
 FEW_TEXTS, FEW_CHARACTERS = 100, 1 << 18
 # Below this number of texts, document frequencies are not a reason to drop a term.
 _TINY = 100
+# Up to this mean number of words per text, stop words can be weak terms: SHORT_TEXT_REASON
+SHORT_TEXT = 30
 # The values of "auto" for few texts.
 _IF_FEW = {"min_df": 1, "max_df": 1.0}
 
@@ -99,13 +105,20 @@ class TextVectorizer:
         Package that divides Chinese (jieba) or Japanese (fugashi) text into words. None: pairs of characters.
     threads : int or None, default=None
         None uses all cores.
+    weak_stop_words : bool, default=False
+        Keep the stop words of short texts (at most 30 words on average, stop words included) as terms of weight
+        0.000001, because words such as *how* and *not* tell short questions apart. ``X`` divided by ``idf_`` has their
+        counts. They need ``min_df`` texts. ``max_df``, ``max_features`` and ``min_length`` do not apply to them, and
+        they belong to no n-gram and to no result of `locate`. A text of stop words only has an empty row. No effect on
+        longer texts and without terms of one word.
 
     Attributes
     ----------
     vocabulary_ : dict of str to int
-        Column of each term. Terms are in alphabetical order; terms added by `grow` come after them.
+        Column of each term. Terms are in alphabetical order; weak stop words come after them, then terms added by
+        `grow`.
     idf_ : ndarray of shape (n_terms,)
-        Weight of each term: 1 + log((1 + n) / (1 + df)).
+        Weight of each term: 1 + log((1 + n) / (1 + df)), or 0.000001 for weak stop words.
     n_texts_ : float
         Number of texts behind the weights.
     stop_words_ : frozenset of str
@@ -151,6 +164,7 @@ class TextVectorizer:
         segmented: bool = False,
         segmenter: str | None = None,
         threads: int | None = None,
+        weak_stop_words: bool = False,
     ) -> None:
         self.preset = preset
         self.max_features = max_features
@@ -164,6 +178,7 @@ class TextVectorizer:
         self.segmented = segmented
         self.segmenter = segmenter
         self.threads = threads
+        self.weak_stop_words = weak_stop_words
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the arguments by name.
@@ -301,16 +316,18 @@ class TextVectorizer:
                 self.idf_,
                 self.ngram_range,
                 sublinear=self._option("sublinear_tf"),
+                weak=self._weak_words(),
             )
         with ordered_map(self.threads) as run:
             tokens = self._read(raw_documents, run, progress)
-            return self._whole_matrix(self._apply_rule(tokens, run), run)
+            return self._whole_matrix(self._apply_rule(tokens, run, self._weak_words()), run)
 
     def grow(self, raw_documents: Iterable[str], *, progress: TextProgress | None = None) -> csr_matrix:
         """Add new texts: old terms keep their columns, new terms come after them, and all weights are updated.
 
         A new term must be in enough of the new texts, by ``min_df`` and ``max_df``. If there are already
-        ``max_features`` terms, it must be in at least as many new texts as the rarest old term in all texts.
+        ``max_features`` terms, it must be in at least as many new texts as the rarest old term in all texts. Weak stop
+        words keep their weight, and none are added.
 
         Parameters
         ----------
@@ -337,13 +354,14 @@ class TextVectorizer:
         if not self.n_texts_:
             raise ValueError("this vectoriser does not know its number of texts: fit it again.")
         with self._start() as run:
-            tokens = self._apply_rule(self._read(raw_documents, run, progress), run)
+            tokens = self._apply_rule(self._read(raw_documents, run, progress), run, self._weak_words())
+            weak = is_weak(self.idf_)
             found_in = (1 + self.n_texts_) * np.exp(1 - self.idf_) - 1
             n_all = self.n_texts_ + tokens.n_texts
             least, most = self._bounds(n_all)
             limit = self._option("max_features")
-            if limit is not None and len(self.vocabulary_) >= limit:
-                least = max(least, found_in.min() - 1e-6)
+            if limit is not None and np.count_nonzero(~weak) >= limit:
+                least = max(least, found_in[~weak].min() - 1e-6)
             terms = [] if tokens.empty else choose(tokens, self.ngram_range, (least, most), limit)[0]
             new = [term for term in terms if term not in self.vocabulary_]
             self.vocabulary_ |= {term: column for column, term in enumerate(new, len(self.vocabulary_))}
@@ -352,6 +370,7 @@ class TextVectorizer:
             columns = self._matrix(self._weigh(tokens, run), self._room(tokens)).indices
             found_in += np.bincount(columns, minlength=len(found_in))
             self.n_texts_, self.idf_ = n_all, 1.0 + np.log((1 + n_all) / (1 + found_in))
+            self.idf_[: len(weak)][weak] = WEAK_IDF
             return self._whole_matrix(tokens, run)
 
     def locate(self, text: str) -> list[tuple[int, int, int]]:
@@ -492,7 +511,8 @@ class TextVectorizer:
         """Choose stop words, terms and weights; return the tokens of the texts for `_weigh`."""
         tokens = self._read(texts, run, progress, keep)
         self.languages_, self.stop_words_ = self._find_stop_words(tokens)
-        tokens = self._apply_rule(tokens, run)
+        short = tokens.n_words <= SHORT_TEXT * tokens.n_texts and self.ngram_range[0] == 1
+        tokens = self._apply_rule(tokens, run, self.stop_words_ if self.weak_stop_words and short else frozenset())
         n_texts = tokens.n_texts
         least, most = self._bounds(n_texts)
         terms, found_in = choose(tokens, self.ngram_range, (least, most), self._option("max_features"))
@@ -507,8 +527,9 @@ class TextVectorizer:
                 f" lower min_df (now {self._option('min_df', n_texts)}) or raise max_df (now"
                 f" {self._option('max_df', n_texts)})."
             )
-        self.vocabulary_ = {term: column for column, term in enumerate(terms)}
-        self.idf_ = 1.0 + np.log((1 + n_texts) / (1 + found_in))
+        weak = choose_weak(tokens, least)
+        self.vocabulary_ = {term: column for column, term in enumerate([*terms, *weak])}
+        self.idf_ = np.append(1.0 + np.log((1 + n_texts) / (1 + found_in)), np.full(len(weak), WEAK_IDF))
         self.n_texts_ = float(n_texts)
         return tokens
 
@@ -546,16 +567,25 @@ class TextVectorizer:
         languages = detect_languages(there, total=int(occurrences.sum()))
         return languages, stop_words(*languages)
 
-    def _apply_rule(self, tokens: Tokens, run: OrderedMap) -> Tokens:
+    def _apply_rule(self, tokens: Tokens, run: OrderedMap, weak: frozenset[str]) -> Tokens:
         """Leave out and replace words; only a lemmatizer needs Python for each distinct word."""
         if self.lemmatizer is not None or self.preset == "paper":
-            return replace(tokens, self._rule(), run)
-        tokens = drop(tokens, self.stop_words_, self._option("min_length"))
+            rule = self._rule()
+            tokens = replace(tokens, lambda word: (word,) if word in weak else rule(word), run)
+        else:
+            tokens = drop(tokens, self.stop_words_, self._option("min_length"))
+        if weak:
+            tokens = mark_weak(tokens, weak)
         return tokens if self.ngram_range[1] == 1 else only_used(tokens, run)
 
     def _rule(self) -> Rule:
         """Return a function from a word to its base forms; none for numbers, short words and stop words."""
         return word_rule(self.stop_words_, self._option("min_length"), self.lemmatizer, self.preset)
+
+    def _weak_words(self) -> frozenset[str]:
+        """The weak stop words that have a column."""
+        terms = list(self.vocabulary_)
+        return frozenset(terms[column] for column in np.flatnonzero(is_weak(self.idf_)))
 
     def _weigh(self, tokens: Tokens, run: OrderedMap) -> Iterator[RowArrays]:
         """Compute TF-IDF rows of unit length."""
@@ -636,5 +666,6 @@ def _check_parameters(given: Mapping[str, Any]) -> None:
         "segmented": ["boolean"],
         "segmenter": [StrOptions(set(SEGMENTERS)), None],
         "threads": [count, None],
+        "weak_stop_words": ["boolean"],
     }
     validate_parameter_constraints(constraints, given, caller_name="TextVectorizer")

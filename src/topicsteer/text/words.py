@@ -280,6 +280,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     "default": {"max_features": 10_000, "min_df": 2, "max_df": 0.5, "sublinear_tf": True, "min_length": 2},
     "paper": {"max_features": 2_000, "min_df": 1, "max_df": 1.0, "sublinear_tf": False, "min_length": 3},
 }
+# Weight of a weak stop word, and a limit between it and the weights of other terms, which are 1 or more.
+WEAK_IDF, WEAK_BELOW = 1e-6, 1e-3
 # A function from a word to its base forms; none for words that are left out.
 Rule = Callable[[str], Iterable[str]]
 # A word of a text: first character, one after the last, and the word.
@@ -393,6 +395,17 @@ def _aligned(text: str) -> tuple[str, Sequence[int]]:
     return "".join(part for _, part in parts), [*starts, len(text)]
 
 
+def is_weak(idf: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether each term is a weak stop word, by the weights of the terms.
+
+    Examples
+    --------
+    >>> is_weak(np.array([1.7, WEAK_IDF])).tolist()
+    [False, True]
+    """
+    return idf < WEAK_BELOW
+
+
 def few_rows(
     texts: Iterable[str],
     split: Splitter,
@@ -402,6 +415,7 @@ def few_rows(
     ngram_range: tuple[int, int],
     *,
     sublinear: bool,
+    weak: frozenset[str] = frozenset(),
 ) -> sp.csr_matrix:
     """TF-IDF rows of unit length of a few texts; no compiled kernel has to be loaded for them.
 
@@ -418,6 +432,8 @@ def few_rows(
         Least and largest number of words in a term.
     sublinear : bool
         Whether a count c becomes 1 + log c.
+    weak : set of str
+        Weak stop words: they belong to no n-gram and do not count towards the length of a row.
 
     Returns
     -------
@@ -428,7 +444,8 @@ def few_rows(
     indptr = [0]
     forms = cache(lambda word: tuple(rule(word)))
     for text in texts:
-        words = [form for word in split.words(text) for form in forms(word)]
+        found = split.words(text)
+        words = [form for word in found for form in forms(word)] + [word for word in found if word in weak]
         orders = range(1, ngram_range[1] + 1)
         runs = (" ".join(words[i : i + n]) for n in orders for i in range(len(words) - n + 1))
         counts = Counter(columns[run] for run in runs if run in columns)
@@ -436,8 +453,11 @@ def few_rows(
         times = [1.0 + math.log(counts[column]) if sublinear else float(counts[column]) for column in own]
         values = [time * float(idf[column]) for time, column in zip(times, own, strict=True)]
         square = 0.0
-        for value in values:  # one after the other, as in the kernel; `sum` would be more exact
-            square += value * value
+        for value, column in zip(values, own, strict=True):  # as in the kernel; `sum` would be more exact
+            if idf[column] >= WEAK_BELOW:
+                square += value * value
+        if not square:
+            own, values = [], []
         length = math.sqrt(square)
         indices += own
         data += [float(np.float32(value)) / length for value in values]  # rounded as in the kernel
