@@ -1,0 +1,1 @@
+"""Study of embeddings: the package against simple rivals with the same vectors."""
