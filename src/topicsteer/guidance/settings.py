@@ -1,0 +1,34 @@
+"""The tuned numbers of the guide, in one place. `experiments/constants` halves and doubles each."""
+
+# --- features ---
+
+# Shares of meaning in the features, for the closed-form choice.
+SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9)
+# With few labels the share is LENGTH / (LENGTH + terms per document): short texts need meaning more than articles.
+LENGTH = 40.0
+# Share of meaning where groups of documents are looked for.
+GROUP_SHARE = 0.75
+
+# --- regressions ---
+
+# Weights of a name relative to a labelled document, ridges, and factors from ridge scores to log odds.
+NAME_WEIGHTS = (1.0, 3.0)
+RIDGES = (0.3, 1.0, 3.0, 10.0)
+SHARPNESSES = (4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
+# The choice for few labels: weight of a name, ridge, factor.
+FEW = (3.0, 3.0, 16.0)
+# A topic with more labels than this gives its name less weight.
+FULL_NAME_WEIGHT_LABELS = 5
+# Inverse ridge of the softmax regression.
+SOFTMAX = 10.0
+
+# --- rounds of pseudo-labels ---
+
+# Weights of naive Bayes, of the cosine with the centroid and of the log share before hidden labels move them.
+NAIVE_BAYES, COSINE, SHARE = 0.5, 5.0, 0.5
+# Smoothing of the frequencies of terms.
+SMOOTHING = 0.03
+# Rounds with a learnt mix, and with the start mix.
+ROUNDS, NAME_ROUNDS = 4, 1
+# Folds in which labels are hidden, and the least number of labelled documents to learn from them.
+FOLDS, MIN_LABELS = 3, 15
