@@ -97,6 +97,12 @@ class Span:
         directions = D.T @ (vectors / np.sqrt(values)).astype(D.dtype) if small else vectors.astype(D.dtype)
         return cls(np.ascontiguousarray(directions), values)
 
+    def outward(self, weights: Array) -> Array:
+        """Weights of features from weights of coordinates; a row of intercepts stays as it is."""
+        rank = self.directions.shape[1]
+        found = self.directions @ weights[:rank].astype(np.float32)
+        return np.vstack([found, weights[rank:].astype(np.float32)])
+
 
 def ridge(F: Array, examples: Examples, strength: float) -> Array:
     """Weights (rank, n_topics) of a ridge regression on the coordinates F of the examples."""

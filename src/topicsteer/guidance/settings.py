@@ -6,8 +6,6 @@
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9)
 # With few labels the share is LENGTH / (LENGTH + terms per document): short texts need meaning more than articles.
 LENGTH = 40.0
-# Share of meaning where groups of documents are looked for.
-GROUP_SHARE = 0.75
 
 # --- regressions ---
 
@@ -28,7 +26,9 @@ SOFTMAX = 10.0
 NAIVE_BAYES, COSINE, SHARE = 0.5, 5.0, 0.5
 # Smoothing of the frequencies of terms.
 SMOOTHING = 0.03
-# Rounds with a learnt mix, and with the start mix.
-ROUNDS, NAME_ROUNDS = 4, 1
+# Rounds of pseudo-labels with a learnt mix, and with the start mix.
+ROUNDS, NAME_ROUNDS = 3, 5
+# With the start mix, rounds end when the effective number of classes falls below this share of that of the first.
+KEPT_SPREAD = 0.9
 # Folds in which labels are hidden, and the least number of labelled documents to learn from them.
 FOLDS, MIN_LABELS = 3, 15
