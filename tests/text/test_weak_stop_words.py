@@ -1,6 +1,7 @@
 """Weak stop words: against scikit-learn's counts, against the vectoriser without them, and in a fitted model."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,6 +24,11 @@ OPTIONS = [
     {"lemmatizer": lambda word: "how" if word == "fee" else word, "stop_words": {"HOW", "中国", "a b"}},
     {"segmented": True, "stop_words": ["中国的", "how"], "min_length": 3},
 ]
+
+
+def named(options: dict) -> str:
+    """Name of a test."""
+    return "-".join(options) or "default"
 
 
 def questions(n: int = 300, seed: int = 0) -> list[str]:
@@ -69,7 +75,7 @@ def test_counts_are_those_of_scikit_learn(sublinear):
     np.testing.assert_allclose(X.toarray() / vectorizer.idf_, expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("options", OPTIONS, ids=named)
 def test_other_terms_are_as_without_them(options):
     texts, new = questions(), questions(150, seed=1)
     ours, plain = pair(options)
@@ -90,7 +96,7 @@ def test_other_terms_are_as_without_them(options):
     assert_same(X[:, ~weak], Y)
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("options", OPTIONS, ids=named)
 def test_same_on_all_paths(options, tmp_path):
     texts = questions()
     ours, _ = pair(options | {"threads": 1})
@@ -114,7 +120,7 @@ def test_same_on_all_paths(options, tmp_path):
     assert_same(again.grow(more), ours.grow(more))
 
 
-@pytest.mark.parametrize("options", [{}, {"ngram_range": (1, 2)}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"ngram_range": (1, 2)}], ids=named)
 def test_no_effect_on_long_texts(options):
     for extra, same in ((0, False), (1, True)):
         texts = ["how do grain ships " * 7 + "it is", "why " * 29 + "grain " * (1 + extra)]
@@ -138,34 +144,32 @@ def test_texts_of_stop_words_cannot_be_fitted():
         TextVectorizer(weak_stop_words=True).fit(["how do i", "why is the"])
 
 
-def test_no_topic_of_a_model_shows_them(tmp_path):
+def asked(n: int = 60) -> list[str]:
+    """Questions about tea, coffee, banks and ships, n each."""
     rng = np.random.default_rng(0)
-    pairs = [["tea", "cup"], ["bank", "rate"], ["ship", "grain"]]
-    texts = [" ".join(rng.permutation([*rng.choice(STOP, 6), *words])) for words in pairs for _ in range(60)]
-    labels = [name for name in ("tea", "bank", None) for _ in range(60)]
+    picked = [(own, rng.integers(0, 30, 6)) for own in ("tea", "coffee", "bank", "ship") for _ in range(n)]
+    words = ([own, *(f"{own}{i}" for i in numbers)] for own, numbers in picked)
+    return [" ".join(rng.permutation([*rng.choice(STOP, 6), *own])) for own in words]
+
+
+def test_no_topic_of_a_model_shows_them(tmp_path):
+    texts, labels = asked(), [name for name in ("drinks", "drinks", "banks", None) for _ in range(60)]
     vectorizer = TextVectorizer(weak_stop_words=True, stop_words="en")
     model = TopicModel(free_topics=1, vectorizer=vectorizer, threads=1).fit(texts, labels)
     model.save(tmp_path / "model")
-    for fitted in (model, TopicModel.load(tmp_path / "model")):
+    for fitted in (model, TopicModel.load(tmp_path / "model").attach(texts)):
         state, topics = fitted.state_, fitted.state_.topics
-        assert is_weak(state.idf).sum() == len(STOP)
-        assert state.components[:, is_weak(state.idf)].any()
-        assert not {term for k in range(len(topics)) for term in topics.top_terms(k, 20)} & stop_words("en")
-        assert topics.top_terms("tea", 20) == ["cup", "tea"]
-        explanation = fitted.explain("How do I drink my tea? Why the cup?")
-        assert sorted(explanation.rows()["term"]) == ["cup", "tea"]
-    groups = model.edit.split("tea", 2).groups if False else ()
-    assert not {term for group in groups for term in group.terms} & stop_words("en")
-
-
-@pytest.mark.filterwarnings("ignore:The topic")
-def test_a_topic_of_stop_words_only_is_empty():
-    rng = np.random.default_rng(0)
-    pairs = [["tea", "cup"], ["bank", "rate"], ["ship", "grain"]]
-    texts = [" ".join(rng.permutation([*rng.choice(STOP, 6), *words])) for words in pairs for _ in range(60)]
-    vectorizer = TextVectorizer(weak_stop_words=True, stop_words="en")
-    state = TopicModel(free_topics=8, vectorizer=vectorizer, threads=1).fit(texts).state_
-    weak = is_weak(state.idf)
-    dead = [name for name, h in zip(state.names, state.components, strict=True) if not h[~weak].any()]
-    assert state.components[:, weak].any(axis=1).all()
-    assert state.topics.empty == dead != []
+        weak = is_weak(state.idf)
+        assert weak.sum() == len(STOP)
+        assert state.components[:, weak].any()
+        assert not topics.H[:, weak].any()
+        np.testing.assert_array_equal(topics.H[:, ~weak], state.components[:, ~weak])
+        shown = [topics.top_terms(k, 20) for k in range(len(topics))]
+        assert sorted(fitted.explain("How do I drink my tea? Why tea1?").rows()["term"]) == ["tea", "tea1"]
+        shown += [group.terms for group in fitted.edit.split("drinks", 2).groups]
+        assert len(shown) == 5
+        assert all(shown)
+        assert not {term for terms in shown for term in terms} & stop_words("en")
+    H = state.components.copy()
+    H[-1, ~weak] = 0
+    assert replace(state, components=H).topics.empty == [state.names[-1]]
