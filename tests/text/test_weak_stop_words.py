@@ -19,7 +19,7 @@ OPTIONS = [
     {},
     {"sublinear_tf": False, "min_df": 20},
     {"max_features": 5, "max_df": 0.3},
-    {"ngram_range": (1, 3)},
+    {"ngram_range": (1, 3), "min_df": 0.0},
     {"ngram_range": (1, 2), "lemmatizer": lambda word: word.rstrip("s") if word != "the" else "tea cup"},
     {"lemmatizer": lambda word: "how" if word == "fee" else word, "stop_words": {"HOW", "中国", "a b"}},
     {"segmented": True, "stop_words": ["中国的", "how"], "min_length": 3},
