@@ -23,6 +23,7 @@ from topicsteer.nmf.protocols import History, insert
 from topicsteer.system.files import one_at_a_time
 from topicsteer.system.threads import workers
 from topicsteer.system.types import Array
+from topicsteer.text.words import is_weak
 
 if TYPE_CHECKING:
     from topicsteer.guidance.guide import Guide
@@ -142,6 +143,7 @@ def find_parts(state: FittedState, corpus: Corpus, guide: Guide, topic: int, n: 
         raise ValueError(f"the documents of the topic {name!r} form no groups.")
     weights = sp.csr_array(np.stack([np.where(part >= MEMBER, part, 0) for part in parts]))
     profiles = np.asarray((weights @ terms).toarray() / np.asarray(weights.sum(axis=1)).reshape(-1, 1))
+    profiles[:, is_weak(state.idf)] = 0
     H = np.vstack([profiles, np.asarray(terms.mean(axis=0)).reshape(1, -1)])  # the whole topic comes last
     names = tuple(map(str, range(len(H))))
     ranked = Topics(names, 0, np.array(state.vocabulary, dtype=object), H, H[:0], (), np.zeros(0, dtype=np.int64))

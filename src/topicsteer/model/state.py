@@ -29,6 +29,7 @@ from topicsteer.system import arrays as storage
 from topicsteer.system.files import locked
 from topicsteer.system.types import JSON, Array
 from topicsteer.system.values import plain_id
+from topicsteer.text.words import is_weak
 
 if TYPE_CHECKING:
     from topicsteer.corpora import Documents
@@ -54,6 +55,7 @@ class VectorizerOptions(msgspec.Struct, forbid_unknown_fields=True):
     segmented: bool = False
     segmenter: str | None = None
     threads: int | None = None
+    weak_stop_words: bool = False
 
 
 class FittedVectorizer(msgspec.Struct):
@@ -478,12 +480,13 @@ class FittedState:
 
     @cached_property
     def topics(self) -> Topics:
-        """Names, terms, documents and shares of the topics."""
+        """Names, terms, documents and shares of the topics; weak stop words are no terms of a topic."""
+        weak = is_weak(self.idf)
         return Topics(
             self.names,
             len(self.codebook),
             np.array(self.vocabulary, dtype=object),
-            self.components,
+            np.where(weak, 0, self.components) if weak.any() else self.components,
             self.document_topics,
             self.ids,
             self.supervision.counts,

@@ -706,6 +706,7 @@ class TopicModel:
             Embeddings of a new text, for a model that was fitted with an array of embeddings.
         """
         from topicsteer.analysis.explain import explain
+        from topicsteer.text.words import without_weak
 
         fitted = self.predictor_
         if id is not None:
@@ -721,6 +722,7 @@ class TopicModel:
             x, E = fitted.read([text], embeddings)
             w = fitted.weights(x, E)[0]
         topics = self.state_.topics
+        x = without_weak(x, self.state_.idf)
         return explain(text, x, w, topics.H, topics.names, topics.vocabulary, self.vectorizer_.locate(text))
 
     def evaluate(

@@ -1,14 +1,13 @@
-"""Meaning: word vectors of terms and texts, from the package wordllama.
+"""Meaning: word vectors of terms and names, from the package wordllama.
 
 Its wheel has a vector for each of 32,000 tokens, so no download is needed. The package itself is not imported: its
 loader does not find the tokenizer offline.
 """
 
-import importlib.util
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,15 +23,21 @@ SIZE = 256
 VECTORS, TOKENIZER = "weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json"
 # Texts whose token vectors are in memory at the same time.
 _BATCH = 4096
-# Punctuation between the words of a name.
-_BETWEEN = re.compile(r"[\s_./-]+")
+# Borders of words in names: money-fx, rec.autos, MoneyMarket.
+_BORDER = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
 
 
 def available() -> bool:
-    """Whether the packages and files of the word vectors are installed."""
+    """Whether the packages and files of the word vectors are installed.
+
+    Examples
+    --------
+    >>> available()
+    True
+    """
     try:
         _folder()
-    except ImportError:
+    except ModuleNotFoundError:
         return False
     return True
 
@@ -40,8 +45,8 @@ def available() -> bool:
 def term_vectors(terms: Sequence[str]) -> NDArray[np.float32]:
     """Sum the token vectors of each term.
 
-    A matrix of counts times these vectors is the sum of the vectors of each text. N-grams have zeros, because their
-    words are terms as well.
+    A matrix of counts times these vectors has the sum of the vectors of each text. N-grams have zeros, because their
+    words count already.
 
     Parameters
     ----------
@@ -66,9 +71,7 @@ def term_vectors(terms: Sequence[str]) -> NDArray[np.float32]:
 
 
 def text_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
-    """Sum the token vectors of names and descriptions of topics.
-
-    Names are read as words: ``credit_card``, ``oil-crude`` and ``misc.forSale`` have two or three.
+    """Sum the token vectors of names and descriptions of topics, in lower case as terms are.
 
     Parameters
     ----------
@@ -85,58 +88,43 @@ def text_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
 
     Examples
     --------
-    >>> first, second = text_vectors(["credit_card", "credit card"])
-    >>> bool((first == second).all())
+    >>> names = text_vectors(["credit card", "Credit_Card", "CreditCard"])
+    >>> bool((names == names[0]).all())
     True
     """
-    return _sums([spelt_out(text) for text in texts])
+    return _sums([_BORDER.sub(" ", text).strip().lower() for text in texts])
 
 
-def spelt_out(name: str) -> str:
-    """Separate the words of a name by spaces.
-
-    Examples
-    --------
-    >>> spelt_out("misc.forSale"), spelt_out("oil-crude"), spelt_out("Ships & trade")
-    ('misc for Sale', 'oil crude', 'Ships & trade')
-    """
-    after = (f" {b}" if a.islower() and b.isupper() else b for a, b in pairwise(name))
-    return _BETWEEN.sub(" ", name[:1] + "".join(after)).strip()
-
-
-def _sums(texts: list[str]) -> NDArray[np.float32]:
+def _sums(texts: Sequence[str]) -> NDArray[np.float32]:
     """Sum the vectors of the tokens of each text."""
     tokenizer, table = _table()
     sums = np.zeros((len(texts), SIZE), np.float32)
     for first in range(0, len(texts), _BATCH):
-        # One at a time: threads of the tokenizer would warn in a process that forks later.
-        ids = [tokenizer.encode(text, add_special_tokens=False).ids for text in texts[first : first + _BATCH]]
-        full = [row for row, own in enumerate(ids) if own]
-        if full:
-            starts = np.cumsum([0, *(len(ids[row]) for row in full[:-1])])
-            vectors = table[np.concatenate([ids[row] for row in full])].astype(np.float32)
-            sums[first + np.array(full)] = np.add.reduceat(vectors, starts, axis=0)
+        # One by one: after `encode_batch`, which uses threads, a fork would print a warning.
+        tokens = [tokenizer.encode(text, add_special_tokens=False).ids for text in texts[first : first + _BATCH]]
+        sizes = np.array([len(own) for own in tokens])
+        filled = np.flatnonzero(sizes)
+        if len(filled):
+            vectors = table[np.concatenate(tokens).astype(np.intp)].astype(np.float32)
+            starts = np.cumsum(sizes) - sizes
+            sums[first + filled] = np.add.reduceat(vectors, starts[filled], axis=0)
     return sums
 
 
 def _folder() -> Path:
-    """Folder of the package wordllama."""
-    folders = [_place(name) for name in ("tokenizers", "safetensors", "wordllama")]
+    """Folder of the package wordllama; no package is imported."""
+    found = {name: find_spec(name) for name in ("tokenizers", "safetensors", "wordllama")}
+    for name, spec in found.items():
+        if spec is None or spec.origin is None:
+            raise ModuleNotFoundError(f"word vectors need the package {name}: pip install {name}", name=name)
+        folder = Path(spec.origin).parent
     for file in (VECTORS, TOKENIZER):
-        if not (folders[-1] / file).is_file():
+        if not (folder / file).is_file():
             raise ModuleNotFoundError(
                 f"the package wordllama has no file {file}: pip install --force-reinstall 'wordllama>=0.4'",
                 name="wordllama",
             )
-    return folders[-1]
-
-
-def _place(package: str) -> Path:
-    """Folder of a package, which is not imported."""
-    spec = importlib.util.find_spec(package)
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"word vectors need the package {package}: pip install {package}", name=package)
-    return Path(spec.origin).parent
+    return folder
 
 
 @lru_cache(maxsize=1)

@@ -129,7 +129,11 @@ class Tokens:
     keep: Keep = list
     used: NDArray[np.bool_] | None = None
     weak: NDArray[np.bool_] | None = None
-    n_words: int = 0
+
+    @property
+    def n_words(self) -> int:
+        """Number of words in all texts."""
+        return sum(len(ids) for ids, _ in self.chunks)
 
     @property
     def empty(self) -> bool:
@@ -187,20 +191,19 @@ def read(
         )
     total = len(texts) if isinstance(texts, Sized) else None
     known = WordTable()
-    done = n_words = 0
+    done = 0
 
     def chunks() -> Iterator[Chunk]:
-        nonlocal done, n_words
+        nonlocal done
         number = partial(_tokens, kinds=_kinds(split.digits, split.pairs))
         for words, ids, starts in run(number, _chunks(texts, split, chunk_size)):
             yield known.merge(words)[ids], starts
             done += len(starts) - 1
-            n_words += len(ids)
             if progress is not None:
                 progress(done, total)
 
     kept = keep(chunks())
-    return Tokens(known, kept, done, keep, n_words=n_words)
+    return Tokens(known, kept, done, keep)
 
 
 def drop(tokens: Tokens, leave_out: Iterable[str], shortest: int) -> Tokens:
@@ -226,15 +229,14 @@ def only_used(tokens: Tokens, run: OrderedMap) -> Tokens:
     """Texts without the words that are not used, so that n-grams skip them; weak words move to the end of a text."""
     if tokens.used is None:
         return tokens
-    weak = np.zeros_like(tokens.used) if tokens.weak is None else tokens.weak
-    stay = tokens.used | weak
+    stay = tokens.used if tokens.weak is None else tokens.used | tokens.weak
     kept, firsts = np.flatnonzero(stay).astype(np.int32), np.append(0, np.cumsum(stay))
 
     def rewrite(chunk: Chunk) -> Chunk:
         ids, starts = scanner.replace(*chunk, kept, firsts)
         if tokens.weak is not None:
-            row = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-            ids = ids[np.argsort(2 * row + weak[ids], kind="stable")]
+            text = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+            ids = ids[np.lexsort((tokens.weak[ids], text))]
         return ids, starts
 
     return dataclasses.replace(tokens, chunks=tokens.keep(run(rewrite, tokens.chunks)))

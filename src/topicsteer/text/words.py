@@ -406,6 +406,14 @@ def is_weak(idf: NDArray[np.float64]) -> NDArray[np.bool_]:
     return idf < WEAK_BELOW
 
 
+def without_weak(X: sp.csr_array, idf: NDArray[np.float64]) -> sp.csr_array:
+    """Rows without the entries of weak stop words; the columns stay."""
+    X = X.copy()
+    X.data[is_weak(idf)[X.indices]] = 0
+    X.eliminate_zeros()
+    return X
+
+
 def few_rows(
     texts: Iterable[str],
     split: Splitter,
@@ -415,7 +423,6 @@ def few_rows(
     ngram_range: tuple[int, int],
     *,
     sublinear: bool,
-    weak: frozenset[str] = frozenset(),
 ) -> sp.csr_matrix:
     """TF-IDF rows of unit length of a few texts; no compiled kernel has to be loaded for them.
 
@@ -427,13 +434,11 @@ def few_rows(
     columns : mapping of str to int
         Column of each term.
     idf : array (n_terms,)
-        Weight of each term.
+        Weight of each term. Weak stop words belong to no n-gram and do not count towards the length of a row.
     ngram_range : (int, int)
         Least and largest number of words in a term.
     sublinear : bool
         Whether a count c becomes 1 + log c.
-    weak : set of str
-        Weak stop words: they belong to no n-gram and do not count towards the length of a row.
 
     Returns
     -------
@@ -443,9 +448,10 @@ def few_rows(
     data: list[float] = []
     indptr = [0]
     forms = cache(lambda word: tuple(rule(word)))
+    weak = set(np.flatnonzero(is_weak(idf)).tolist())
     for text in texts:
         found = split.words(text)
-        words = [form for word in found for form in forms(word)] + [word for word in found if word in weak]
+        words = [form for word in found for form in forms(word)] + [word for word in found if columns.get(word) in weak]
         orders = range(1, ngram_range[1] + 1)
         runs = (" ".join(words[i : i + n]) for n in orders for i in range(len(words) - n + 1))
         counts = Counter(columns[run] for run in runs if run in columns)
@@ -454,7 +460,7 @@ def few_rows(
         values = [time * float(idf[column]) for time, column in zip(times, own, strict=True)]
         square = 0.0
         for value, column in zip(values, own, strict=True):  # as in the kernel; `sum` would be more exact
-            if idf[column] >= WEAK_BELOW:
+            if column not in weak:
                 square += value * value
         if not square:
             own, values = [], []
