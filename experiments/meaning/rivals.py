@@ -184,6 +184,13 @@ def k_means(given: Task, kind: str) -> np.ndarray:
     return unlabelled_clusters(given, X, model.cluster_centers_, model.labels_)
 
 
+def k_means_clusters(given: Task) -> np.ndarray:
+    """Clusters of k-means on centred features as columns of 0 and 1 (n_documents, n_known + n_hidden)."""
+    X = for_clusters(given, "centred")
+    nearest = KMeans(n_clusters(given), n_init=STARTS, random_state=given.seed).fit_predict(X)
+    return np.eye(n_clusters(given), dtype=np.float32)[nearest]
+
+
 def spherical(given: Task, kind: str) -> np.ndarray:
     """Cosine with the centres of spherical k-means clusters; the best of some starts."""
     X = unit(for_clusters(given, kind))
