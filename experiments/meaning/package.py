@@ -37,7 +37,7 @@ class Found:
 
 def fit_before(corpus: Corpus, drawn: Draw, embedding: str, seed: int, free: int, threads: int = 1) -> Found:
     """Fit version 0.2.0, which gets its embeddings from an encoder; built in: of whole texts by word vectors."""
-    options = {} if embedding == "off" else {"embeddings": encoder(corpus.name, embedding)}
+    options = {"embeddings": None if embedding == "off" else encoder(corpus.name, embedding)}
     return fit(corpus, drawn, seed, free, threads, options)
 
 
@@ -46,10 +46,8 @@ def fit_ours(
 ) -> Found:
     """Fit the installed version with its own built-in embeddings."""
     options: dict[str, Any] = {}  # built in is the default
-    if embedding == "off":
-        options = {"embeddings": None}
-    elif embedding != "builtin":
-        options = {"embeddings": encoder(corpus.name, embedding)}
+    if embedding != "builtin":
+        options = {"embeddings": None if embedding == "off" else encoder(corpus.name, embedding)}
     return fit(corpus, drawn, seed, free, threads, options, world)
 
 

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from experiments.meaning import cells, intents, results, table
+from experiments.meaning import __main__ as study
+from experiments.meaning import cells, intents, package, results, rivals, table
 from experiments.meaning.cells import Draw
 from experiments.meaning.corpora import Corpus, sample_of_frequent_topics, stratified
 from experiments.meaning.vectors import readable
 
 
-def corpus_of(Y, **others):
+def corpus_of(Y):
     Y = np.array(Y, dtype=bool)
     topics = [f"topic {k}" for k in range(Y.shape[1])]
     nothing = [[] for _ in topics]
@@ -106,6 +107,54 @@ def test_samples_keep_shares_and_leave_rare_topics_out():
 )
 def test_names_are_read_as_words(name, words):
     assert readable(name) == words
+
+
+# --- methods ---
+
+
+@pytest.fixture(scope="module")
+def drinks():
+    """Short texts of four topics."""
+    rng = np.random.default_rng(0)
+    words = {
+        "green tea": "tea leaves green cup sencha steep",
+        "roast coffee": "coffee beans roast espresso grinder crema",
+        "cold milk": "milk cow dairy cream butter whey",
+        "red wine": "wine grape cellar bottle vintage oak",
+    }
+    own = np.repeat(np.arange(4), 30)
+    texts = [f"{' '.join(rng.choice(list(words.values())[k].split(), 4))} drink number {i}" for i, k in enumerate(own)]
+    nothing = [[] for _ in words]
+    descriptions = [value.split()[0] for value in words.values()]
+    return Corpus("drinks", texts, list(words), descriptions, nothing, np.eye(4, dtype=bool)[own])
+
+
+@pytest.mark.parametrize("cell", ["names", "10%", "hidden5", "described"])
+def test_the_package_is_measured_in_a_cell(drinks, cell):
+    drawn = cells.draw(drinks, cell, 0)
+    found = package.fit_ours(drinks, drawn, "off", 0, len(drawn.hidden))
+    measured = study.judge(drinks, drawn, found)
+    assert found.known.shape == (120, len(drawn.known))
+    assert found.decided.dtype == bool
+    assert measured["known"] > 0.8
+    assert (measured["hidden"] is None) == (cell != "hidden5")
+    assert np.array_equal(found.known, package.fit_before(drinks, drawn, "off", 0, len(drawn.hidden)).known)
+
+
+def test_names_are_numbers_where_they_may_not_be_read(drinks):
+    assert package.topic_names(drinks, cells.draw(drinks, "5", 0)) == ["0", "1", "2", "3"]
+    assert package.topic_names(drinks, cells.draw(drinks, "names", 0))[0] == "green tea"
+
+
+def test_rivals_rank_the_documents_of_separate_topics_first(drinks):
+    texts = drinks.Y.astype(np.float32) @ np.random.default_rng(0).normal(size=(4, 8)).astype(np.float32)
+    X = rivals.unit(texts + 0.01 * np.random.default_rng(1).normal(size=(120, 8)).astype(np.float32))
+    drawn = cells.draw(drinks, "hidden5", 0)
+    task = rivals.Task(drawn, False, 0, X, X, X, None, None, None)
+    for name in ("centroid", "LR C=10", "self-trained LR C=10"):
+        assert cells.accuracy(drinks, drawn, rivals.LEARNERS[name](task)) == 1, name
+    for name in rivals.CLUSTERS:
+        assert cells.hidden_ap(drinks, drawn, rivals.CLUSTERS[name](task)) > 0.99, name
 
 
 # --- results and table ---
