@@ -103,13 +103,12 @@ def run_ours(options: argparse.Namespace) -> None:
     """Run the installed package in the missing cells; variants ask for other numbers of free topics."""
     path = options.out or folder() / "ours.jsonl"
     for corpus, cell, embedding, seed, drawn in cells(options):
-        for variant in options.variant or [""]:
-            method = f"ours {variant}".strip()
+        for name in options.variant or [""]:
+            variant, method = VARIANTS[name], f"ours {name}".strip()
             run = {"corpus": corpus.name, "cell": cell, "embedding": embedding, "seed": seed, "method": method}
-            if results.missing(path, [run]):
-                times, world = VARIANTS[variant]
-                free = round(times * len(drawn.hidden))
-                found = package.fit_ours(corpus, drawn, embedding, seed, free, world=world)
+            if cell in variant.cells and results.missing(path, [run]):
+                free = variant.free(len(drawn.hidden))
+                found = package.fit_ours(corpus, drawn, embedding, seed, free, world=variant.world)
                 results.append(path, run | judge(corpus, drawn, found))
 
 

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from experiments.meaning.cells import Draw
+from experiments.meaning.cells import CELLS, CLOSED, HIDDEN, Draw
 from experiments.meaning.corpora import Corpus, load
 from experiments.meaning.vectors import Lookup, readable
 from topicsteer import TopicModel
 
-# Free topics that are asked for, as a multiple of the hidden ones, and the ``world`` of each variant of a cell.
-VARIANTS: dict[str, tuple[float, str | None]] = {
-    "": (1, None),
-    "half": (0.5, None),
-    "double": (2, None),
-    "closed": (1, "closed"),
+
+@dataclass(frozen=True)
+class Variant:
+    """Cells of a variant, free topics that are asked for (from the number of hidden topics), and ``world``."""
+
+    cells: tuple[str, ...]
+    free: Callable[[int], int]
+    world: str | None = None
+
+
+VARIANTS = {
+    "": Variant(CELLS, lambda hidden: hidden),
+    "half": Variant(HIDDEN, lambda hidden: round(hidden / 2)),
+    "double": Variant(HIDDEN, lambda hidden: 2 * hidden),
+    "ten": Variant(CLOSED, lambda hidden: 10),
+    "closed": Variant(CLOSED, lambda hidden: 0, "closed"),
 }
 
 

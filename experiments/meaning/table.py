@@ -87,9 +87,12 @@ def row(runs: Runs, key: Cell, measure: str) -> str:
 
 
 def common_seeds(methods: dict[str, dict[int, Run]]) -> list[int]:
-    """Seeds of the runs of the package, or of 0.2.0 if there are none."""
-    main = methods.get("ours") or methods.get("before") or {}
-    return sorted(main)
+    """Seeds of the runs of the package, or of 0.2.0 if there are none, that all rivals have."""
+    seeds = set(methods.get("ours") or methods.get("before") or {})
+    for name, runs in methods.items():
+        if is_rival(name):
+            seeds &= runs.keys()
+    return sorted(seeds)
 
 
 def value(methods: dict[str, dict[int, Run]], method: str, measure: str, seeds: list[int]) -> float | None:
@@ -149,7 +152,7 @@ def summary(runs: Runs) -> Iterator[str]:
         for measure, goal in (("leak", f"at most {LEAK:.2f}"), ("recall", f"at least {RECALL:.2f}")):
             means = [mean_over(runs, e, HIDDEN, method, measure) for e in EMBEDDINGS]
             yield f"| {measure}, {method} | {' | '.join(map(show, means))} | {goal} |"
-    for method in ("before", "ours", "ours half", "ours double"):
+    for method in ("before", "ours", "ours half", "ours double", "ours ten"):
         for name, cells, goal in (
             ("hidden", HIDDEN, f"mean {NONE_MEAN:.2f}, most {NONE_MOST:.2f}"),
             ("closed", CLOSED, f"most {NONE_CLOSED:.2f}"),
@@ -192,8 +195,9 @@ def known_changes(runs: Runs, embedding: str) -> list[float]:
     """Differences of known AP between the decision of the package and a closed world, where nothing is hidden."""
     found = []
     for key in keys(runs, embedding, CLOSED):
-        decided, closed = runs[key].get("ours", {}), runs[key].get("ours closed", {})
-        found += [decided[seed]["known"] - closed[seed]["known"] for seed in sorted(decided.keys() & closed.keys())]
+        closed = runs[key].get("ours closed", {})
+        for decided in (runs[key].get("ours", {}), runs[key].get("ours ten", {})):
+            found += [decided[seed]["known"] - closed[seed]["known"] for seed in sorted(decided.keys() & closed.keys())]
     return found
 
 
