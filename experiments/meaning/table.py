@@ -202,8 +202,8 @@ def known_changes(runs: Runs, embedding: str) -> list[float]:
 
 
 def keys(runs: Runs, embedding: str, cells: tuple[str, ...]) -> list[Cell]:
-    """Cells that have runs."""
-    return [key for key in runs if key[1] in cells and key[2] == embedding]
+    """Cells of the study's own corpora that have runs."""
+    return [key for key in runs if key[0] in NAMES and key[1] in cells and key[2] == embedding]
 
 
 def intent_lines(path: Path) -> Iterator[str]:
