@@ -1,4 +1,4 @@
-"""Prepare the corpora, run the rivals or the package in all cells, and write the table."""
+"""Prepare the corpora, run 0.2.0, the rivals or the installed package in all cells, and print the table."""
 
 from __future__ import annotations
 
@@ -10,9 +10,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from experiments.meaning import results
-from experiments.meaning.cells import CELLS, Draw, accuracy, cells_of, draw, hidden_ap, macro_ap
+from experiments.meaning import intents, package, results, rivals, table
+from experiments.meaning.cells import (
+    CELLS,
+    Draw,
+    accuracy,
+    cells_of,
+    draw,
+    hidden_ap,
+    leak,
+    macro_ap,
+    recall,
+    true_none,
+)
 from experiments.meaning.corpora import NAMES, SOURCES, Corpus, folder, load
+from experiments.meaning.package import VARIANTS, Found
 from experiments.meaning.vectors import EMBEDDINGS, make_all
 
 SEEDS = 3
@@ -23,12 +35,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m experiments.meaning", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     for name, run in COMMANDS.items():
-        command = commands.add_parser(name, help=run.__doc__)
+        command = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
+        known_cells = list(intents.KNOWN) if name == "intents" else CELLS
         command.add_argument("--corpus", action="append", choices=list(SOURCES), help="default: all")
-        command.add_argument("--cell", action="append", choices=CELLS, help="default: all")
+        command.add_argument("--cell", action="append", choices=known_cells, help="default: all")
         command.add_argument("--embedding", action="append", choices=EMBEDDINGS, help="default: all")
         command.add_argument("--seed", action="append", type=int, help="default: 0, 1 and 2")
-        command.add_argument("--out", type=Path, help="file of results")
+        command.add_argument("--out", type=Path, help="file of results; default: one per command")
+    commands.choices["ours"].add_argument("--variant", action="append", choices=list(VARIANTS), help="default: ''")
+    commands.choices["intents"].add_argument(
+        "--method", action="append", choices=list(intents.METHODS), help="default: ours"
+    )
     options = parser.parse_args(arguments)
     COMMANDS[options.command](options)
     return 0
@@ -54,8 +71,6 @@ def prepare(options: argparse.Namespace) -> None:
 
 def run_rivals(options: argparse.Namespace) -> None:
     """Run the missing rivals."""
-    from experiments.meaning import rivals
-
     path = options.out or folder() / "rivals.jsonl"
     for corpus, cell, embedding, seed, drawn in cells(options):
         key = {"corpus": corpus.name, "cell": cell, "embedding": embedding, "seed": seed}
@@ -74,7 +89,73 @@ def run_rivals(options: argparse.Namespace) -> None:
             results.append(path, run | found | {"seconds": seconds})
 
 
-COMMANDS = {"prepare": prepare, "rivals": run_rivals}
+def run_before(options: argparse.Namespace) -> None:
+    """Run 0.2.0, whose source must be on the path, in the missing cells."""
+    path = options.out or folder() / "before.jsonl"
+    for corpus, cell, embedding, seed, drawn in cells(options):
+        run = {"corpus": corpus.name, "cell": cell, "embedding": embedding, "seed": seed, "method": "before"}
+        if results.missing(path, [run]):
+            found = package.fit_before(corpus, drawn, embedding, seed, len(drawn.hidden))
+            results.append(path, run | judge(corpus, drawn, found))
+
+
+def run_ours(options: argparse.Namespace) -> None:
+    """Run the installed package in the missing cells; variants ask for other numbers of free topics."""
+    path = options.out or folder() / "ours.jsonl"
+    for corpus, cell, embedding, seed, drawn in cells(options):
+        for name in options.variant or [""]:
+            variant, method = VARIANTS[name], f"ours {name}".strip()
+            run = {"corpus": corpus.name, "cell": cell, "embedding": embedding, "seed": seed, "method": method}
+            if cell in variant.cells and results.missing(path, [run]):
+                free = variant.free(len(drawn.hidden))
+                found = package.fit_ours(corpus, drawn, embedding, seed, free, world=variant.world)
+                results.append(path, run | judge(corpus, drawn, found))
+
+
+def judge(corpus: Corpus, drawn: Draw, found: Found) -> dict[str, Any]:
+    """All measures of a fit."""
+    rows = drawn.unlabelled(corpus)
+    return {
+        "known": macro_ap(corpus, drawn, found.known),
+        "hidden": hidden_ap(corpus, drawn, found.free) if len(drawn.hidden) else None,
+        "accuracy": accuracy(corpus, drawn, found.known),
+        "leak": leak(corpus, drawn, found.decided),
+        "recall": recall(corpus, drawn, found.decided),
+        "none": float(found.none[rows].mean()),
+        "true_none": true_none(corpus, drawn),
+        "free": found.free.shape[1],
+        "seconds": found.seconds,
+    }
+
+
+def run_intents(options: argparse.Namespace) -> None:
+    """Measure open intents on all of banking77 as the field does."""
+    path = options.out or folder() / "intents.jsonl"
+    for seed in options.seed or range(SEEDS):
+        for embedding in options.embedding or EMBEDDINGS:
+            for cell in options.cell or intents.KNOWN:
+                for method in options.method or ["ours"]:
+                    key = {"corpus": intents.CORPUS, "cell": cell, "embedding": embedding, "seed": seed}
+                    run = key | {"method": method}
+                    if results.missing(path, [run]):
+                        results.append(path, run | intents.measure(method, cell, embedding, seed))
+
+
+def print_table(options: argparse.Namespace) -> None:
+    """Print 0.2.0, the best rivals and the installed package in all cells, and the misses of the goals."""
+    ours = options.out or folder() / "ours.jsonl"
+    for line in table.lines(folder() / "before.jsonl", folder() / "rivals.jsonl", ours, folder() / "intents.jsonl"):
+        print(line)
+
+
+COMMANDS = {
+    "prepare": prepare,
+    "before": run_before,
+    "rivals": run_rivals,
+    "ours": run_ours,
+    "intents": run_intents,
+    "table": print_table,
+}
 
 
 if __name__ == "__main__":

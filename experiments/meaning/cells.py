@@ -110,3 +110,31 @@ def accuracy(corpus: Corpus, drawn: Draw, scores: np.ndarray) -> float:
 def true_none(corpus: Corpus, drawn: Draw) -> float:
     """True share of unlabelled documents without a known topic."""
     return float((~corpus.Y[np.ix_(drawn.unlabelled(corpus), drawn.known)].any(axis=1)).mean())
+
+
+def leak(corpus: Corpus, drawn: Draw, decided: np.ndarray) -> float | None:
+    """Share of unlabelled documents without a known topic that get one; None if all have one.
+
+    Decisions (n_documents, n_known) are bool.
+    """
+    rows = drawn.unlabelled(corpus)
+    outside = ~corpus.Y[np.ix_(rows, drawn.known)].any(axis=1)
+    return float(decided[rows][outside].any(axis=1).mean()) if outside.any() else None
+
+
+def recall(corpus: Corpus, drawn: Draw, decided: np.ndarray) -> float:
+    """Mean over known topics of the share of their unlabelled documents that get them."""
+    rows = drawn.unlabelled(corpus)
+    truth = corpus.Y[np.ix_(rows, drawn.known)]
+    occurs = truth.any(axis=0)
+    return float(((truth & decided[rows]).sum(axis=0)[occurs] / truth.sum(axis=0)[occurs]).mean())
+
+
+def matched_accuracy(truth: np.ndarray, predicted: np.ndarray, n: int) -> float:
+    """Share of documents whose predicted cluster is matched to their true one; clusters are matched one to one.
+
+    Both are numbers from 0 to n − 1, one per document.
+    """
+    both = np.zeros((n, n), dtype=np.int64)
+    np.add.at(both, (predicted, truth), 1)
+    return float(both[linear_sum_assignment(-both)].sum() / len(truth))

@@ -184,6 +184,20 @@ def k_means(given: Task, kind: str) -> np.ndarray:
     return unlabelled_clusters(given, X, model.cluster_centers_, model.labels_)
 
 
+def k_means_all(given: Task, kind: str) -> np.ndarray:
+    """The same for all clusters, about twice as many columns as there are hidden topics."""
+    X = for_clusters(given, kind)
+    model = KMeans(n_clusters(given), n_init=STARTS, random_state=given.seed).fit(X)
+    return unit(X) @ unit(model.cluster_centers_).T
+
+
+def k_means_clusters(given: Task) -> np.ndarray:
+    """Clusters of k-means on centred features as columns of 0 and 1 (n_documents, n_known + n_hidden)."""
+    X = for_clusters(given, "centred")
+    nearest = KMeans(n_clusters(given), n_init=STARTS, random_state=given.seed).fit_predict(X)
+    return np.eye(n_clusters(given), dtype=np.float32)[nearest]
+
+
 def spherical(given: Task, kind: str) -> np.ndarray:
     """Cosine with the centres of spherical k-means clusters; the best of some starts."""
     X = unit(for_clusters(given, kind))
@@ -257,7 +271,10 @@ CLUSTERS: dict[str, Callable[[Task], np.ndarray]] = {
     "spherical k-means": partial(spherical, kind="X"),
     "centred spherical k-means": partial(spherical, kind="centred"),
     "seeded spherical k-means": seeded,
+    "k-means, all columns": partial(k_means_all, kind="centred"),
 }
+# Methods that are shown but set no goal: more columns than hidden topics make a match easier.
+UNEQUAL = {"k-means, all columns"}
 # Methods that differ only if there are embeddings.
 EMBEDDED = {"centred cosine", "LR terms and embeddings", "centred k-means", "centred spherical k-means"}
 EMBEDDED |= {name for name in LEARNERS if "not centred" in name}
