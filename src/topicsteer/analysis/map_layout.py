@@ -18,7 +18,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topicsteer.guidance.latent import leading_directions, unit_rows
+from topicsteer.guidance.features import unit_rows
+from topicsteer.guidance.latent import leading_directions
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.machine_code import keep
 from topicsteer.system.threads import OrderedMap, workers

@@ -98,8 +98,6 @@ def topic_penalties(
 
 # Number of topics that a warning lists.
 SHOWN = 8
-# Surest documents of each name without a label that count as its labels in an open world, and their least evidence.
-NAME_LABELS, NAME_EVIDENCE = 10, 0.5
 
 
 def unsupported_topics(supervision: Supervision, guide: Guide | None) -> list[Hashable]:
@@ -123,32 +121,6 @@ def warn_of_unsupported(supervision: Supervision, guide: Guide | None) -> None:
     )
 
 
-def with_name_labels(supervision: Supervision, rows: NDArray[np.intp], evidence: Array) -> Supervision:
-    """The labels, with the surest documents of each name without a label as labels of its topic.
-
-    Groups of an open world have labels of this kind. Names without any would be rare topics next to them.
-
-    Parameters
-    ----------
-    supervision : Supervision
-        Labels of known topics, followed by groups.
-    rows : array of int (n_rows,)
-        Row numbers of some documents.
-    evidence : array (n_rows, n_known)
-        Probability of each name in these documents.
-    """
-    pattern, patterns, free = supervision.pattern.copy(), [supervision.patterns], ~supervision.labelled[rows]
-    best, n_patterns = evidence.argmax(axis=1), len(supervision.patterns)
-    for k in np.flatnonzero(supervision.counts[: evidence.shape[1]] == 0):
-        own = np.flatnonzero(free & (best == k) & (evidence[:, k] >= NAME_EVIDENCE))
-        surest = own[np.argsort(-evidence[own, k], kind="stable")[:NAME_LABELS]]
-        pattern[rows[surest]] = n_patterns + len(patterns) - 1
-        only = np.full((1, len(supervision.topics)), FORBIDDEN, dtype=np.int8)
-        only[0, k] = PERMITTED
-        patterns.append(only)
-    return Supervision(supervision.topics, pattern, np.vstack(patterns))
-
-
 def leave_empty(X: Rows, known: int, n_components: int) -> sp.csr_array | None:
     """Penalties that leave all known topics empty, for a fit without a guide; None without known topics."""
     if not known:
@@ -162,9 +134,6 @@ THRESHOLD_DOCUMENTS = 50_000
 ROWS, TOPICS = 1 << 14, 8
 # Smallest and largest threshold.
 THRESHOLD_RANGE = (0.25, 0.4)
-# Factor of the thresholds if the guide has groups of documents without a known topic. Memberships of known topics are
-# smaller then, by the probability of no known topic.
-OPEN_THRESHOLD = 0.75
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +158,6 @@ def apply_guide(
     *,
     folder: Path,
     embeddings: Array | None = None,
-    latent: Callable[[slice], Array | None] | None = None,
     threads: int | None = None,
     threshold_documents: int = THRESHOLD_DOCUMENTS,
     progress: Callable[[int, int], object] | None = None,
@@ -211,8 +179,6 @@ def apply_guide(
         Folder for memberships and penalties on disk; all machines of a cluster must have access to it.
     embeddings : array, optional
         Embeddings of the documents, if the guide was learnt with them.
-    latent : callable, optional
-        Latent semantics of a slice of the documents, if they are known; only for rows in memory.
     threads : int, optional
         None = all cores.
     threshold_documents : int
@@ -240,7 +206,6 @@ def apply_guide(
         memberships=memberships,
         penalties=penalties,
         n_components=n_components,
-        latent=latent,
         threads=threads,
     )
     sample = []
@@ -249,7 +214,7 @@ def apply_guide(
         if progress is not None and len(blocks) > 1:
             progress(done, len(blocks))
     every = sample[0] if len(sample) == 1 else np.concatenate(sample)
-    thresholds = choose_thresholds(guide, every, supervision.forest)
+    thresholds = choose_thresholds(every, supervision.forest)
     return GuideOutput(memberships.close(), thresholds, penalties.close())
 
 
@@ -272,7 +237,6 @@ def _apply_to_block(
     memberships: DenseStore,
     penalties: SparseStore,
     n_components: int,
-    latent: Callable[[slice], Array | None] | None,
     threads: int | None,
 ) -> Array:
     """Write memberships and penalties of a block; return the probabilities of its sampled documents.
@@ -292,14 +256,15 @@ def _apply_to_block(
         for rows in slices(X.shape[0], ROWS):
             E = None if block.embeddings is None else block.embeddings[rows]
             supervision = replace(block.supervision, pattern=block.supervision.pattern[rows])
-            D = None if latent is None else latent(rows)
-            found = topic_probabilities(guide.probabilities(X[rows], threads, embeddings=E, latent=D), groups, forest)
+            found = topic_probabilities(
+                guide.probabilities(X[rows], threads, embeddings=E), groups, forest, known, guide
+            )
             own = apply_labels(found, supervision)
             options = {"open_world": guide.open, "by_names": not guide.chosen_from}
-            rest = forest.rest(own)
+            rest = forest.rest(own[:, : len(groups)])
             found_penalties.append(topic_penalties(rest, covered, n_components, supervision.decided, **options))
             sample[places[rows.start] : places[rows.stop]] = found[sampled[rows], :known]
-            yield with_none(own, known, forest) if guide.open else own
+            yield own
 
     memberships.write(block.number, belongs())
     penalties.put(block.number, sp.csr_array(sp.vstack(found_penalties, format="csr")))
@@ -313,9 +278,18 @@ def merged_classes(probabilities: Array, groups: Sequence[Sequence[int]]) -> Arr
     return np.stack([probabilities[:, list(group)].max(axis=1, initial=0) for group in groups], axis=1)
 
 
-def topic_probabilities(probabilities: Array, groups: Sequence[Sequence[int]], forest: Forest) -> Array:
-    """Probabilities of topics from the classes of the guide; no topic of a tree exceeds its parent."""
-    return forest.raised(merged_classes(probabilities, groups))
+def topic_probabilities(
+    probabilities: Array, groups: Sequence[Sequence[int]], forest: Forest, n_known: int, guide: Guide
+) -> Array:
+    """Probabilities of topics from the classes of the guide; no topic of a tree exceeds its parent.
+
+    In an open world, P(none) comes last: without the groups that are part of a known topic by now.
+    """
+    if not guide.open:
+        return forest.raised(merged_classes(probabilities, groups))
+    adopted = [k for group in groups[:n_known] for k in group if k >= guide.n_known]
+    none = np.maximum(probabilities[:, -1] - probabilities[:, adopted].sum(axis=1), 0)
+    return np.hstack([forest.raised(merged_classes(probabilities[:, :-1], groups)), none[:, None]])
 
 
 def topic_classes(
@@ -331,17 +305,12 @@ def covered_topics(guide: Guide, groups: Sequence[Sequence[int]]) -> NDArray[np.
     return np.array([covers[list(group)].any() for group in groups], dtype=np.bool_)
 
 
-def with_none(memberships: Array, n_known: int, forest: Forest = FLAT) -> Array:
-    """Memberships with a last column: the probability that a document has none of the known topics."""
-    none = np.prod(1 - forest.top(memberships[:, :n_known]), axis=1, keepdims=True)
-    return np.hstack([memberships, none])
-
-
 def apply_labels(probabilities: Array, supervision: Supervision) -> Array:
     """Replace the probabilities of labelled documents: 1 for permitted topics, 0 for forbidden topics.
 
-    Columns after the known topics are free topics; documents with a label have none of them. Memberships below a label
-    assume that the label is right.
+    Columns after the known topics are free topics and, last, P(none); documents with a label have none of them, and
+    documents that are labelled with none of the topics have no known one. Memberships below a label assume that the
+    label is right.
     """
     states = supervision.patterns[supervision.pattern]
     known = states.shape[1]
@@ -350,27 +319,13 @@ def apply_labels(probabilities: Array, supervision: Supervision) -> Array:
     if known == probabilities.shape[1]:
         return np.asarray(labelled, dtype=probabilities.dtype)
     free = np.where(supervision.permits[:, None], 0, probabilities[:, known:])
+    free[supervision.outsiders, -1] = 1
     return np.hstack([labelled, free]).astype(probabilities.dtype)
 
 
-def relabelled(memberships: Array, supervision: Supervision) -> Array:
-    """Memberships after a change of labels; the last column of an open world follows from the others."""
-    known = len(supervision.topics)
-    if memberships.shape[1] == known:
-        return apply_labels(memberships, supervision)
-    return with_none(apply_labels(memberships[:, :-1], supervision), known, supervision.forest)
-
-
-def choose_thresholds(guide: Guide, probabilities: Array, forest: Forest = FLAT) -> Array:
-    """The threshold of each known topic, from the probabilities of a guide; no parent has a larger one than a child.
-
-    Few labels leave even the surest documents some probability of no known topic. Thresholds are lower by it. Names
-    alone have larger memberships, see `Guide`.
-    """
-    thresholds = forest.lowered(best_thresholds(probabilities))
-    if guide.outside is None or not guide.group_classes or not guide.by_labels:
-        return thresholds
-    return thresholds * OPEN_THRESHOLD * (1 - float(guide.outside.probability.min()))
+def choose_thresholds(probabilities: Array, forest: Forest = FLAT) -> Array:
+    """The threshold of each known topic from probabilities; no parent has a larger one than a child."""
+    return forest.lowered(best_thresholds(probabilities))
 
 
 def best_thresholds(probabilities: Array, limits: tuple[float, float] = THRESHOLD_RANGE) -> Array:

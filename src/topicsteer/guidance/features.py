@@ -2,8 +2,8 @@
 
 A document with the terms x has two kinds of features, each with rows of length 1:
 
-- **Latent semantics** Z: the coordinates x V along the leading directions V of the corpus, in three blocks: an eighth, a
-  half and all of the directions. Each block is scaled to the same length.
+- **Latent semantics** Z: the coordinates x V along the leading directions V of the corpus, in three blocks: an eighth,
+  a half and all of the directions. Each block is scaled to the same length.
 - **Meaning** M: the mean of the word vectors of its terms, c T with the counts c and the vectors T. The counts are the
   entries of x over the weights of their terms, so c T is x times the rows of T over these weights. The mean direction
   of the corpus is subtracted. Given embeddings of the documents take the place of the word vectors.
@@ -218,6 +218,11 @@ class Sample:
         """Terms of the documents."""
         return self.X.take(self.rows)
 
+    @property
+    def own_embeddings(self) -> Array | None:
+        """Embeddings of the documents."""
+        return None if self.embeddings is None else np.asarray(self.embeddings[self.rows])
+
     @cached_property
     def features(self) -> Features:
         """The features of this corpus."""
@@ -235,7 +240,7 @@ class Sample:
 
     @cached_property
     def _computed(self) -> tuple[Features, Array, Array]:
-        E = None if self.embeddings is None else np.asarray(self.embeddings[self.rows])
+        E = self.own_embeddings
         if self.given is not None:
             return self.given, *self.given.of(self.terms, self.threads, E)
         directions = latent_directions(self.X, self.seed, self.threads)

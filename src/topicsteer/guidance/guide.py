@@ -1,29 +1,18 @@
-"""The guide: from labels on a few documents to a probability for every document and known topic.
+"""The guide: from the terms of a document to the probability of each topic.
 
 The factorisation applies the labels to labelled documents, but nothing in its objective carries them over to unlabelled
-documents. The guide does, in two rounds:
+documents. The guide does. `topicsteer.guidance.train` learns it from labels and names, and
+`topicsteer.guidance.apply` applies it to all documents.
 
-1. Kernel ridge regression (`topicsteer.guidance.ridge`) on terms, latent semantics and, if available, embeddings. The
-   name of a topic is one more small labelled document. One calibration for all topics turns scores into log odds; it is
-   fitted to leave-one-out scores of the labelled documents. A prior shift then adapts the log odds to the frequency of
-   each topic among unlabelled documents (`topicsteer.guidance.calibration`).
-2. Naive Bayes with pseudo-labels (`topicsteer.guidance.calibration`). The probabilities so far serve as labels of the
-   unlabelled documents. Log ratios measure how typical each term is of a topic. Hidden labels determine how much this
-   round counts; it is left out if it does not find them better than the first round.
-
-All settings are chosen from the labelled documents. Both rounds are linear in the terms up to row norms, so a new
-document costs two small products. `topicsteer.guidance.train` learns a guide; `topicsteer.guidance.apply` applies it to
-all documents.
-
-In a tree of topics, each level is a flat guide for its own topics (see `topicsteer.guidance.tree`). `combine_cuts`
-makes one consistent probability per topic of them.
+A guide has one or two sets of classes (:class:`Classes`). The first one has the known topics only. In an open world, a
+second one also has groups of documents without a known topic. P(none) is their probability, and known topics have the
+geometric mean of both sets. All scores are linear in the terms up to row norms, so a new document costs one product.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,210 +20,124 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from topicsteer.guidance.calibration import FIXED_CALIBRATION, Calibration, Rounds, WordRound
-from topicsteer.guidance.discover import Components, GroupTree
-from topicsteer.guidance.latent import dense_features, project, unit_rows
-from topicsteer.guidance.outside import Outside
-from topicsteer.guidance.ridge import Choice
+from topicsteer.guidance.classes import Learnt
+from topicsteer.guidance.features import Features, each_product, joint
+from topicsteer.guidance.likelihood import Mix, Rivalry
+from topicsteer.guidance.regression import Choice
 from topicsteer.labels.forest import Forest
 from topicsteer.system.types import Array
 
 # Smallest probability in log odds.
 LEAST = 1e-6
-# Part of a parent's change of log odds that its children share.
-SHARED = 0.5
-# Arrays of rounds with one number per topic.
-BY_TOPIC = ("scale", "rarity", "shift", "second_shift")
-# Arrays of rounds with one row per level, and the lengths of these rows.
-BY_LEVEL = {"calibration": 6, "mix": 4}
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
-    """The levels of a tree of topics that are above the base.
+class Classes:
+    """From features and terms to log odds of some classes.
+
+    The score of a class is a weight times its log probability by the softmax regression, plus D B + X R + c.
 
     Parameters
     ----------
-    parents : array of int (n_known,)
-        Parent of each known topic, -1 without one.
-    rounds : tuple of Rounds
-        Guides of the cuts of the tree, from the top. The guide of the ``base`` cut is not among them.
-    base : int
-        Number of the cut with the guide that these levels belong to, usually the last.
-    left_out : array (n_rows, number of topics of all rounds)
-        Probabilities of labelled documents while their own labels are hidden.
+    softmax : array (dimensions + 1, n_classes)
+        The softmax regression; the intercepts come last.
+    dense : array (dimensions, n_classes)
+        B: ridge regression and centroids with their weights.
+    ratios : array (n_terms, n_classes)
+        R: log ratios of naive Bayes with their weight.
+    offset : array (n_classes,)
+        c: log shares with their weight.
+    mix : array (3,)
+        Weight of the softmax regression, coupling and intercept; see `topicsteer.guidance.likelihood`.
     """
 
-    parents: NDArray[np.int64]
-    rounds: tuple[Rounds, ...]
-    base: int
-    left_out: Array
-
-    @cached_property
-    def forest(self) -> Forest:
-        """The tree of the topics."""
-        return Forest(tuple(self.parents.tolist()))
-
-    @property
-    def width(self) -> int:
-        """Number of columns of the basis."""
-        return sum(own.width for own in self.rounds)
-
-    def odds(self, D: Array, products: Array) -> list[Array]:
-        """Log odds of the covered topics of each level, from features and products with terms."""
-        ends = np.cumsum([own.width for own in self.rounds])[:-1]
-        parts = np.split(products, ends, axis=1)
-        return [own.odds(D, part) for own, part in zip(self.rounds, parts, strict=True)]
-
-    def covers(self, base: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Whether each known topic has a probability of its own or from topics below it; ``base``: by the base."""
-        found = base.copy()
-        for own in self.rounds:
-            found[own.covered] = True
-        return np.asarray(self.forest.with_ancestors(found[None])[0])
-
-    def combined(self, base: Array, covered: NDArray[np.int64], above: Sequence[Array]) -> NDArray[np.float32]:
-        """Probability of each known topic.
-
-        Parameters
-        ----------
-        base : array (n_documents, n_known or more)
-            Probabilities of the topics of the base; groups of an open world follow.
-        covered : array of int
-            Topics that the base covers.
-        above : sequence of arrays (n_documents, covered topics of the level)
-            Probabilities of each level.
-        """
-        given, known = [], []
-        levels = zip(self.rounds, above, strict=True)
-        for number, cut in enumerate(self.forest.cuts):
-            topics = list(cut)
-            numbers, P = (covered, base[:, covered]) if number == self.base else _of_level(*next(levels))
-            every = np.zeros_like(base)
-            every[:, numbers] = P
-            given.append(every[:, topics])
-            known.append(np.isin(topics, numbers))
-        found = np.array(base, dtype=np.float32)
-        found[:, : len(self.parents)] = combine_cuts(self.forest, given, known)
-        return found
-
-    def left_out_probabilities(self, base: Array, covered: NDArray[np.int64]) -> Array:
-        """As :meth:`combined`, for the labelled documents without their own labels."""
-        ends = np.cumsum([len(own.covered) for own in self.rounds])[:-1]
-        own = np.split(self.left_out, ends, axis=1)
-        found = self.combined(np.nan_to_num(base), covered, [np.nan_to_num(part) for part in own])
-        # The only document of a topic cannot be left out. The topics above it then have the values of their own level.
-        lost = np.zeros(found.shape, dtype=np.bool_)
-        known = len(self.parents)
-        lost[:, :known] = self.forest.with_ancestors(np.isnan(base[:, :known]))
-        for part, rounds in zip(own, self.rounds, strict=True):
-            found[:, rounds.covered] = np.where(lost[:, rounds.covered], part, found[:, rounds.covered])
-        return np.where(np.isnan(base), np.nan, found)
-
-    # --- files ---
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All fields as arrays under their names in files."""
-        own = [rounds.arrays() for rounds in self.rounds]
-        return {
-            "parents": self.parents,
-            "base": np.array([self.base], dtype=np.int64),
-            "sizes": np.array([len(rounds.covered) for rounds in self.rounds], dtype=np.int64),
-            "left_out": self.left_out,
-            "dense": np.hstack([arrays["dense"] for arrays in own]),
-            "covered": np.concatenate([np.zeros(0, dtype=np.int64), *(arrays["covered"] for arrays in own)]),
-            **{name: np.concatenate([np.zeros(0), *(arrays[name] for arrays in own)]) for name in BY_TOPIC},
-            **{
-                name: np.array([arrays[name] for arrays in own], dtype=np.float64).reshape(len(own), size)
-                for name, size in BY_LEVEL.items()
-            },
-        }
+    softmax: Array
+    dense: Array
+    ratios: Array
+    offset: Array
+    mix: Array
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Levels:
-        """The levels of these :meth:`arrays`."""
-        rounds, start = [], 0
-        for level, size in enumerate(arrays["sizes"].tolist()):
-            own = slice(start, start + size)
-            parts = {name: arrays[name][own] for name in (*BY_TOPIC, "covered")}
-            parts |= {name: arrays[name][level] for name in BY_LEVEL}
-            rounds.append(Rounds.from_arrays(parts | {"dense": arrays["dense"][:, own]}))
-            start += size
-        return cls(arrays["parents"], tuple(rounds), int(arrays["base"][0]), arrays["left_out"])
+    def of(cls, learnt: Learnt) -> Classes:
+        """The classes of a finished training."""
+        a, t, b, c, d = learnt.mix.weights.astype(np.float32)
+        mix = np.array([a, learnt.mix.coupling, learnt.mix.intercept])
+        dense = np.ascontiguousarray(t * learnt.ridge + c * learnt.centroids, dtype=np.float32)
+        return cls(learnt.softmax, dense, np.ascontiguousarray(b * learnt.ratios), d * learnt.shares, mix)
+
+    def odds(self, D: Array, products: Array, rivalry: Rivalry) -> Array:
+        """Log odds (n_documents, n_classes); ``products`` are the terms times ``ratios``."""
+        log_p = rivalry.log_softmax(D @ self.softmax[:-1] + self.softmax[-1])
+        rest = D @ self.dense + products + self.offset.astype(np.float32)
+        return Mix(np.array([self.mix[0], 1.0]), *self.mix[1:]).odds([log_p, rest], rivalry)
+
+    def widened(self, more: int) -> Classes:
+        """The same classes with zeros for new terms."""
+        return replace(self, ratios=np.pad(self.ratios, ((0, more), (0, 0))))
 
 
-def empty_rounds(width: int) -> Rounds:
-    """Rounds of a level without labels and names."""
-    none = np.zeros(0)
-    calibration = Calibration(FIXED_CALIBRATION, none, none)
-    return Rounds(np.zeros((width, 0), dtype=np.float32), none, calibration, None, np.zeros(0, dtype=np.int64))
+CLASS_ARRAYS = ("softmax", "dense", "ratios", "offset", "mix")
+# Arrays of a guide, and prefixes of those of an open world.
+PLAIN_ARRAYS = ("covered", "rows", "left_out", "seen", "parents")
+TREE_ARRAYS = ("merges", "costs", "sizes", "certainty")
 
 
-def _of_level(own: Rounds, P: Array) -> tuple[NDArray[np.int64], Array]:
-    return own.covered, P
-
-
-def combine_cuts(
-    forest: Forest, probabilities: Sequence[Array], covered: Sequence[NDArray[np.bool_]]
-) -> NDArray[np.float32]:
-    """One probability per topic from the probabilities of all cuts; no child has more than its parent.
+@dataclass(frozen=True, eq=False)
+class GroupTree:
+    """Groups of documents and the order in which they merge.
 
     Parameters
     ----------
-    forest : Forest
-        The tree of the topics.
-    probabilities : sequence of arrays (n_documents, size of the cut)
-        Probabilities of the topics of each cut.
-    covered : sequence of arrays of bool (size of the cut,)
-        Whether the guide of the cut covers each topic; other probabilities are ignored.
-
-    Returns
-    -------
-    float32 array (n_documents, n_topics)
+    merges : array of int (n_groups - 1, 2)
+        Pairs of groups in the order of merging; the second becomes part of the first.
+    costs : array (n_groups - 1,)
+        How different the two were; comparable within a tree.
+    sizes : array (n_groups,)
+        Expected number of documents of each group.
+    certainty : array (n_groups,)
+        Mean probability of the group in its documents: near 1 if it is clear which documents belong to it.
 
     Examples
     --------
-    >>> forest = Forest((-1, 0, 0, -1))
-    >>> P = [np.array([[0.8, 0.1]]), np.array([[0.5, 0.2, 0.1]])]
-    >>> combine_cuts(forest, P, [np.array([True] * 2), np.array([True] * 3)]).round(2)
-    array([[0.71, 0.56, 0.24, 0.1 ]], dtype=float32)
+    >>> tree = GroupTree(np.array([[0, 2], [0, 1]]), np.array([0.1, 0.9]), np.array([5.0, 9, 4]), np.ones(3))
+    >>> tree.cut(2)
+    [(0, 2), (1,)]
     """
-    odds = np.zeros((probabilities[0].shape[0], len(forest)))
-    times = np.zeros(len(forest), dtype=np.int64)
-    for cut, P, known in zip(forest.cuts, probabilities, covered, strict=True):
-        numbers = np.asarray(cut)[known]
-        odds[:, numbers] += _odds(P[:, known])
-        times[numbers] += 1
-    odds /= np.maximum(times, 1)  # a leaf above the last cut is in several cuts
-    change = np.zeros_like(odds)
-    for k in reversed(forest.order):
-        below = [child for child in forest.children[k] if times[child]]
-        if not below:
-            continue
-        joint = _odds(-np.expm1(np.log1p(-np.clip(expit(odds[:, below]), LEAST, 1 - LEAST)).sum(axis=1)))
-        odds[:, k] = (odds[:, k] + joint) / 2 if times[k] else joint
-        change[:, k], times[k] = odds[:, k] - joint, max(times[k], 1)
-    for k in forest.order:
-        parent = forest.parents[k]
-        if parent >= 0 and times[k]:
-            moved = SHARED * change[:, parent]
-            odds[:, k] = np.minimum(odds[:, k] + moved, odds[:, parent])
-            change[:, k] += moved
-    return np.where(times > 0, expit(odds), 0).astype(np.float32)
 
+    merges: NDArray[np.int64]
+    costs: Array
+    sizes: Array
+    certainty: Array
 
-def _odds(P: Array) -> Array:
-    return np.asarray(logit(np.clip(P, LEAST, 1 - LEAST, dtype=np.float64)))
+    @property
+    def importance(self) -> Array:
+        """Importance of each group: the root of its size, so that small topics count, times its squared certainty."""
+        return np.asarray(np.sqrt(self.sizes) * self.certainty**2)
 
+    def cut(self, n: int, covered: float = 0.8) -> list[tuple[int, ...]]:
+        """At most n topics of merged groups, largest first.
 
-# Fields that are arrays, and the fields of the parts of an open world.
-PLAIN_ARRAYS = ("basis", "dense", "scale", "covered", "rows", "left_out", "seen")
-OUTSIDE_ARRAYS = ("weights", "normal", "evidence", "probability")
-TREE_ARRAYS = ("merges", "costs", "sizes", "certainty")
-# Fields of components, and their prefix in files.
-COMPONENT_ARRAYS, COMPONENT = ("weights", "levels", "slopes"), "component_"
-# Prefix of the rounds of a closed world in files.
-CLOSED = "closed_"
+        Groups merge until the n most important topics cover most of the importance, and then on until two of these
+        topics would merge. Vague and tiny groups are left out rather than merged into a topic that they would blur.
+        """
+        topics, importance = {k: [k] for k in range(len(self.sizes))}, self.importance
+        chosen: set[int] = set()
+        for first, second in [*self.merges.tolist(), (-1, -1)]:
+            if not chosen:
+                weight = {k: float(importance[members].sum()) for k, members in topics.items()}
+                best = sorted(topics, key=lambda k: (-weight[k], k))[:n]
+                if first < 0 or sum(weight[k] for k in best) >= covered * importance.sum():
+                    chosen = set(best)
+            if first < 0 or {first, second} <= chosen:
+                break
+            topics[first] += topics.pop(second)
+            if second in chosen:
+                chosen = chosen - {second} | {first}
+        return sorted((tuple(sorted(topics[k])) for k in chosen), key=lambda topic: (-self.size(topic), topic))
+
+    def size(self, groups: Sequence[int]) -> float:
+        """Expected number of documents of a topic."""
+        return float(self.sizes[list(groups)].sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,202 +146,152 @@ class Guide:
 
     Parameters
     ----------
-    basis : array (n_terms, q + n_covered or q + 2 n_covered)
-        Matrices side by side, so that one product with a document's terms is enough: q directions of the latent
-        semantics, term weights of the first round, and log ratios of the second round, if there is one. Columns of
-        ``closed`` and ``levels`` follow.
-    dense : array (dimensions of the latent semantics and the embeddings, n_covered)
-        Weights of the latent semantics and of the embeddings.
-    scale : array (n_covered,)
-        Factor that maps scores to a range from about 0 (no evidence for the topic) to 1 (all evidence).
-    calibration : Calibration
-        From scores to log odds.
-    word_round : WordRound or None
-        The second round.
+    features : Features
+        From terms to latent semantics and meaning.
     choice : Choice
-        The chosen settings of the ridge regression.
-    chosen_from : int
-        Number of labelled documents from which settings and calibrations were learnt.
+        Share of meaning in the features, and settings of the regressions.
+    known : Classes
+        The covered topics.
     covered : array of int (n_covered,)
         Numbers of the known topics with labels or a useful name; the others have probability 0.
+    parents : array of int (n_known,)
+        Parent of each known topic, -1 without one.
     rows : array of int (n_rows,)
         The labelled documents that the guide was learnt from.
     left_out : array (n_rows, n_covered)
-        Probabilities of these documents while their own labels are hidden; NaN for the only document of a topic.
+        Probabilities of these documents while their own labels are hidden; NaN where they never are.
     seen : array (dimensions, dimensions)
-        DᵀD of the latent semantics D of the labelled documents: the region that labels cover.
-    n_known : int
-        Number of known topics.
+        DᵀD of the features of the labelled documents: the region that labels cover.
+    chosen_from : int
+        Number of labelled documents from which settings and weights were learnt.
     open : bool
         Whether documents may have none of the known topics.
-    outside : Outside or None
-        The probability of no known topic; only in an open world.
-    n_groups : int
-        Number of groups of documents without a known topic. They are further classes, after the known topics.
+    groups : Classes or None
+        The covered topics, followed by groups of documents without a known topic; only in an open world.
+    none : array (2,)
+        Slope and intercept of the log odds of P(none).
     tree : GroupTree or None
         The order in which the groups merge.
-    components : Components or None
-        The groups of a corpus with several topics per document; other groups are classes like the known topics.
-    closed : Rounds or None
-        The rounds under the assumption that every document has a known topic. They separate known topics, while groups
-        as further classes keep other documents out: memberships of known topics are the geometric mean of both. Names
-        alone give little evidence, so without labels one of both is enough: 1 - (1 - a)(1 - b).
-    levels : Levels or None
-        Further levels of a tree of topics. The rounds above are of the leaves.
     """
 
-    basis: Array
-    dense: Array
-    scale: Array
-    calibration: Calibration
-    word_round: WordRound | None
+    features: Features
     choice: Choice
-    chosen_from: int
+    known: Classes
     covered: NDArray[np.int64]
+    parents: NDArray[np.int64]
     rows: NDArray[np.int64]
     left_out: Array
     seen: Array
-    n_known: int
+    chosen_from: int
     open: bool = False
-    outside: Outside | None = None
-    n_groups: int = 0
+    groups: Classes | None = None
+    none: Array | None = None
     tree: GroupTree | None = None
-    components: Components | None = None
-    closed: Rounds | None = None
-    levels: Levels | None = None
+
+    @property
+    def share(self) -> float:
+        """Share of meaning in the features."""
+        return self.choice.share
+
+    @property
+    def n_known(self) -> int:
+        """Number of known topics."""
+        return len(self.parents)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups of documents without a known topic; they are further classes, after the known topics."""
+        return 0 if self.tree is None else len(self.tree.sizes)
+
+    @property
+    def embedding(self) -> float:
+        """Share of given embeddings in the features; 0 if new documents need none."""
+        return self.share if self.features.given else 0.0
+
+    @property
+    def covers(self) -> NDArray[np.bool_]:
+        """Whether the guide covers each known topic, by itself or by a topic below it, and each group."""
+        found = np.isin(np.arange(self.n_known + self.n_groups), self.covered)
+        found[self.n_known :] = True
+        found[: self.n_known] = self._forest.with_ancestors(found[None, : self.n_known])[0]
+        return found
 
     def probabilities(
-        self,
-        X: sp.csr_array,
-        threads: int | None = None,
-        *,
-        embeddings: Array | None = None,
-        latent: Array | None = None,
-        plain: bool = False,
+        self, X: sp.csr_array, threads: int | None = None, *, embeddings: Array | None = None, plain: bool = False
     ) -> NDArray[np.float32]:
-        """Probability of each known topic and group in each document, without regard to labels.
+        """Probabilities of known topics and groups in each document, without regard to labels; P(none) comes last.
 
-        In an open world, a document that seems to have no known topic has less of all of them. ``latent``: the latent
-        semantics of the documents, if they are known. ``plain``: without compiled kernels, for a few documents.
+        ``plain``: without compiled kernels, for a few documents.
         """
-        out = np.zeros((X.shape[0], self.n_known + self.n_groups), dtype=np.float32)
-        E = self._weighed(embeddings)
-
-        def write(rows: slice, D: Array, products: Array) -> None:
-            self._write(out[rows], D, products)
-
-        project(X, self.basis, self._dimensions, write, threads, embeddings=E, latent=latent, plain=plain)
-        if embeddings is None:
-            out[np.diff(X.indptr) == 0] = 0  # a document without terms gives no evidence
-        return out
+        return side_by_side([self], X, threads, embeddings=embeddings, plain=plain)[0]
 
     def _write(self, out: Array, D: Array, products: Array) -> None:
-        """Probabilities of documents with these dense features and products of terms."""
-        out[:, self.covered] = expit(self.rounds.odds(D, products))
-        if self.outside is not None:
-            inside = (1 - self.outside.none(D))[:, None]
-            # Groups that are classes already take their part of a document from the known topics.
-            out[:, : self.n_known] *= np.sqrt(inside) if self.group_classes else inside
-            if self.closed is not None:
-                alone = expit(self.closed.odds(D, products[:, self.rounds.width :]))
-                both = out[:, self.closed.covered]
-                if self.by_labels:
-                    out[:, self.closed.covered] = np.sqrt(both * alone * inside)
-                else:
-                    out[:, self.closed.covered] = 1 - (1 - both) * (1 - alone * np.sqrt(inside))
-        if self.components is not None:
-            out[:, self.n_known :] = self.components.probabilities(D)
-        if self.levels is not None:
-            above = [expit(odds) for odds in self.levels.odds(D, products[:, products.shape[1] - self.levels.width :])]
-            if self.outside is not None:
-                above = [(1 - self.outside.none(D))[:, None] * own for own in above]
-            out[:] = self.levels.combined(out, self._base, above)
+        """Write the probabilities of documents with these features and products of terms."""
+        covered = len(self.covered)
+        rivals, rivals_of_groups = self._rivalries
+        found = expit(self.known.odds(D, products[:, : self.known.ratios.shape[1]], rivals))[:, :covered]
+        if self.groups is not None and self.none is not None:
+            P = expit(self.groups.odds(D, products[:, self.known.ratios.shape[1] :], rivals_of_groups))
+            free, none = free_shares(P, covered, self._tops, self.none)
+            found = np.sqrt(P[:, :covered] * found * (1 - none)[:, None])
+            out[:, self.n_known : -1] = free
+            out[:, -1] = none
+        out[:, self.covered] = found
+        out[:, : self.n_known] = self._forest.raised(out[:, : self.n_known])
+        if self.open and self.groups is None:
+            out[:, -1] = np.prod(1 - self._forest.top(out[:, : self.n_known]), axis=1)
 
     def left_out_probabilities(self) -> Array:
         """Probability of each known topic in the labelled documents ``rows``, each without its own labels."""
         found = np.zeros((len(self.rows), self.n_known + self.n_groups), dtype=np.float32)
         found[:, self.covered] = self.left_out
-        if self.levels is not None:
-            found = self.levels.left_out_probabilities(found, self._base)
+        found[:, : self.n_known] = self._forest.raised(found[:, : self.n_known])
         return found
-
-    def features(self, X: sp.csr_array, threads: int | None = None, *, embeddings: Array | None = None) -> Array:
-        """Latent semantics of documents, followed by their weighted embeddings."""
-        D, E = dense_features(X, self.directions, threads), self._weighed(embeddings)
-        return D if E is None else np.hstack([D, E.astype(D.dtype)])
 
     def positions(self, X: sp.csr_array, threads: int | None = None) -> Array:
-        """Latent semantics of documents: rows of equal length, and the product of two rows is their similarity."""
-        return dense_features(X, self.directions, threads)
-
-    @property
-    def covers(self) -> NDArray[np.bool_]:
-        """Whether the guide covers each known topic and group."""
-        numbers = np.arange(self.n_known + self.n_groups)
-        found = np.isin(numbers, self.covered) | ((numbers >= self.n_known) & (self.components is not None))
-        if self.levels is not None:
-            found[: self.n_known] |= self.levels.covers(found[: self.n_known])
-        return found
-
-    @property
-    def rounds(self) -> Rounds:
-        """Both rounds for known topics and groups."""
-        return Rounds(self.dense, self.scale, self.calibration, self.word_round, self.covered)
-
-    @property
-    def by_labels(self) -> bool:
-        """Whether there are labels, and not names alone."""
-        return bool(len(self.rows))
-
-    @property
-    def group_classes(self) -> bool:
-        """Whether there are groups that are classes like the known topics."""
-        return bool(self.n_groups) and self.components is None
-
-    @property
-    def believes_open(self) -> bool:
-        """Whether documents seem to have none of the known topics; free topics that were asked for do not show it."""
-        return self.open and (self.outside is not None or self.components is None)
-
-    @property
-    def embedding(self) -> float:
-        """Weight of the embeddings, 0 if there are none."""
-        return self.choice.embedding
-
-    @property
-    def directions(self) -> Array:
-        """The directions of the latent semantics (n_terms, q); they do not depend on labels."""
-        return np.ascontiguousarray(self.basis[:, : self._dimensions])
+        """Features of documents for map and suggestions: from their terms alone, without given embeddings."""
+        E = np.zeros((X.shape[0], len(self.features.centre)), np.float32) if self.features.given else None
+        Z, M = self.features.of(X, threads, E)
+        return Z if self.features.given else joint(Z, M, self.share)
 
     def renumbered(self, rows: NDArray[np.int64], n_terms: int | None = None) -> Guide:
         """The same guide with new row numbers of its documents, and zeros for new terms."""
-        more = 0 if n_terms is None else n_terms - len(self.basis)
-        return replace(self, rows=rows, basis=np.pad(self.basis, ((0, more), (0, 0))))
+        more = 0 if n_terms is None else n_terms - len(self.features.directions)
+        if not more:
+            return replace(self, rows=rows)
+        wider = ((0, more), (0, 0))
+        features = replace(
+            self.features,
+            directions=np.pad(self.features.directions, wider),
+            vectors=np.pad(self.features.vectors, wider),
+        )
+        groups = None if self.groups is None else self.groups.widened(more)
+        return replace(self, rows=rows, features=features, known=self.known.widened(more), groups=groups)
 
     @property
-    def _base(self) -> NDArray[np.int64]:
-        """The covered known topics, without groups."""
-        return self.covered[self.covered < self.n_known]
+    def _forest(self) -> Forest:
+        return Forest(tuple(self.parents.tolist()))
 
     @property
-    def _dimensions(self) -> int:
-        others = sum(part.width for part in (self.closed, self.levels) if part is not None)
-        return int(self.basis.shape[1] - self.rounds.width - others)
+    def _tops(self) -> NDArray[np.bool_]:
+        """Which covered topics have no covered topic above them."""
+        parts = self._forest.part(self.covered.tolist())
+        return np.array([parent < 0 for parent in parts.parents], dtype=np.bool_)
 
-    def _weighed(self, embeddings: Array | None) -> Array | None:
-        if (embeddings is None) == bool(self.embedding):
-            wanted = "needs the embeddings of documents" if self.embedding else "was learnt without embeddings"
-            raise ValueError(f"This guide {wanted}.")
-        return None if embeddings is None else unit_rows(embeddings) * np.sqrt(self.embedding)
+    @property
+    def _rivalries(self) -> tuple[Rivalry, Rivalry]:
+        outsiders = self.known.ratios.shape[1] - len(self.covered)
+        more = 0 if self.groups is None else self.groups.ratios.shape[1] - len(self.covered)
+        return Rivalry.of(self._forest, self.covered, outsiders), Rivalry.of(self._forest, self.covered, more)
 
     # --- files ---
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All fields but ``n_known``, as arrays under their names in files."""
-        choice = self.choice
+        """All fields but those of an open world, as arrays under their names in files."""
         return {
-            **self.rounds.arrays(),
-            "settings": np.array([choice.embedding, choice.name, choice.ridge, self.chosen_from]),
+            "settings": np.array([*vars(self.choice).values(), self.chosen_from]),
+            **{name: getattr(self.features, name) for name in ("directions", "vectors", "centre")},
+            **{name: getattr(self.known, name) for name in CLASS_ARRAYS},
             **{name: getattr(self, name) for name in PLAIN_ARRAYS},
         }
 
@@ -446,73 +299,77 @@ class Guide:
         """All fields of an open world as arrays; None in a closed world."""
         if not self.open:
             return None
-        width = len(self.dense)
-        outside = self.outside or Outside(
-            np.zeros((0, width, self.n_known)), np.zeros((0, self.n_known)), np.zeros(1), np.zeros(1)
-        )
-        tree = self.tree or GroupTree(np.zeros((0, 2), dtype=np.int64), *np.zeros((3, 0)))
-        return {
-            "counts": np.array([self.n_known, self.n_groups], dtype=np.int64),
-            **{name: getattr(outside, name) for name in OUTSIDE_ARRAYS},
-            **{name: getattr(tree, name) for name in TREE_ARRAYS},
-            **{COMPONENT + name: getattr(self.components, name) for name in COMPONENT_ARRAYS if self.components},
-            **{CLOSED + name: array for name, array in (self.closed.arrays() if self.closed else {}).items()},
-        }
+        counts = {"counts": np.array([self.n_known, self.n_groups], dtype=np.int64)}
+        if self.groups is None or self.tree is None or self.none is None:
+            return counts
+        found = {name: getattr(self.groups, name) for name in CLASS_ARRAYS}
+        return counts | found | {"none": self.none} | {name: getattr(self.tree, name) for name in TREE_ARRAYS}
 
     @classmethod
     def from_arrays(
-        cls,
-        arrays: Mapping[str, NDArray[Any]],
-        n_known: int,
-        outside: Mapping[str, NDArray[Any]] | None = None,
-        levels: Mapping[str, NDArray[Any]] | None = None,
+        cls, arrays: Mapping[str, NDArray[Any]], outside: Mapping[str, NDArray[Any]] | None = None
     ) -> Guide:
-        """The guide of these :meth:`arrays` and :meth:`outside_arrays`, which contain the number of known topics."""
-        embedding, name, ridge, labels = arrays["settings"].tolist()
-        rounds, n_groups, closed = Rounds.from_arrays(arrays), 0, {}
-        if outside is not None:
-            n_known, n_groups = outside["counts"].tolist()
-            closed = {name.removeprefix(CLOSED): own for name, own in outside.items() if name.startswith(CLOSED)}
+        """The guide of these :meth:`arrays` and :meth:`outside_arrays`."""
+        *choice, labels = arrays["settings"].tolist()
+        with_groups = outside is not None and "none" in outside
         return cls(
-            calibration=rounds.calibration,
-            word_round=rounds.word_round,
-            choice=Choice(embedding, name, ridge),
+            features=Features(*(arrays[name] for name in ("directions", "vectors", "centre"))),
+            choice=Choice(*choice),
+            known=Classes(*(arrays[name] for name in CLASS_ARRAYS)),
             chosen_from=int(labels),
-            n_known=n_known,
             open=outside is not None,
-            outside=Outside(*(outside[name] for name in OUTSIDE_ARRAYS))
-            if outside is not None and len(outside["weights"])
-            else None,
-            n_groups=n_groups,
-            tree=GroupTree(*(outside[name] for name in TREE_ARRAYS)) if outside is not None and n_groups else None,
-            components=Components(*(outside[COMPONENT + name] for name in COMPONENT_ARRAYS))
-            if outside is not None and COMPONENT + "weights" in outside
-            else None,
-            closed=Rounds.from_arrays(closed) if closed else None,
-            levels=None if levels is None else Levels.from_arrays(levels),
+            groups=Classes(*(outside[name] for name in CLASS_ARRAYS)) if outside is not None and with_groups else None,
+            none=outside["none"] if outside is not None and with_groups else None,
+            tree=GroupTree(*(outside[name] for name in TREE_ARRAYS)) if outside is not None and with_groups else None,
             **{name: arrays[name] for name in PLAIN_ARRAYS},
         )
 
 
+def free_shares(P: Array, covered: int, tops: NDArray[np.bool_], none: Array) -> tuple[Array, Array]:
+    """Probabilities of groups and P(none), from the probabilities P of known topics and groups.
+
+    P(none) is the share of the groups in all probabilities; ``none`` are slope and intercept of its log odds.
+    """
+    free = P[:, covered:]
+    known = P[:, :covered][:, tops].sum(axis=1)
+    total = free.sum(axis=1)
+    share = total / np.maximum(known + total, 1e-30)
+    slope, intercept = none
+    if (slope, intercept) != (1.0, 0.0):
+        share = np.asarray(expit(slope * logit(np.clip(share, LEAST, 1 - LEAST)) + intercept))
+    return free * (share / np.maximum(total, 1e-30))[:, None], share
+
+
 def side_by_side(
-    guides: Sequence[Guide], X: sp.csr_array, threads: int | None = None, *, embeddings: Array | None = None
+    guides: Sequence[Guide],
+    X: sp.csr_array,
+    threads: int | None = None,
+    *,
+    embeddings: Array | None = None,
+    plain: bool = False,
 ) -> list[NDArray[np.float32]]:
-    """The probabilities of several guides with the same latent semantics, which are computed once."""
-    first = guides[0]
-    q = first._dimensions
-    basis = np.hstack([first.directions, *(guide.basis[:, q:] for guide in guides)])
-    ends = np.cumsum([guide.basis.shape[1] - q for guide in guides])
-    found = [np.zeros((X.shape[0], guide.n_known + guide.n_groups), dtype=np.float32) for guide in guides]
-    E = None if embeddings is None else unit_rows(embeddings)
+    """The probabilities of several guides with the same features, which are computed once."""
+    features = guides[0].features
+    if (embeddings is None) == bool(guides[0].embedding):
+        wanted = "needs the embeddings of documents" if embeddings is None else "was learnt without embeddings"
+        raise ValueError(f"This guide {wanted}.")
+    ratios = [[guide.known.ratios, *([] if guide.groups is None else [guide.groups.ratios])] for guide in guides]
+    basis = np.hstack([features.basis, *(own for parts in ratios for own in parts)])
+    ends = np.cumsum([features.basis.shape[1], *(sum(own.shape[1] for own in parts) for parts in ratios)])[:-1]
+    found = [np.zeros((X.shape[0], guide.n_known + guide.n_groups + guide.open), dtype=np.float32) for guide in guides]
+    E = np.zeros((X.shape[0], len(features.centre))) if embeddings is None and features.given else embeddings
 
-    def write(rows: slice, D: Array, products: Array) -> None:
-        for guide, out, own in zip(guides, found, np.split(products, ends[:-1], axis=1), strict=True):
-            latent = D.shape[1] - (0 if E is None else E.shape[1])
-            dense = D if E is None else np.hstack([D[:, :latent], D[:, latent:] * np.float32(np.sqrt(guide.embedding))])
-            guide._write(out[rows], dense, own)
+    def write(rows: slice, products: Array) -> None:
+        own, *terms = np.split(products, ends, axis=1)
+        Z, M = features.parts(own, None if E is None else E[rows])
+        for guide, out, part in zip(guides, found, terms, strict=True):
+            guide._write(out[rows], joint(Z, M, guide.share), part)
 
-    project(X, basis, q, write, threads, embeddings=E)
-    if embeddings is None:
-        for out in found:
-            out[np.diff(X.indptr) == 0] = 0
+    each_product(X, basis, write, threads, plain=plain)
+    if embeddings is None:  # a document without terms gives no evidence
+        empty = np.diff(X.indptr) == 0
+        for guide, out in zip(guides, found, strict=True):
+            out[empty] = 0
+            if guide.open:
+                out[empty, -1] = 1
     return found

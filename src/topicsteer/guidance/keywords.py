@@ -129,7 +129,7 @@ def term_constraints_of(codebook: Codebook, n_terms: int, vectorise: Vectorise) 
 
 @dataclass(frozen=True, eq=False)
 class TopicTexts:
-    """Small texts that describe topics: a name with its description, or one keyword. The guide learns from them.
+    """Small texts that describe topics. The guide learns from them.
 
     Parameters
     ----------
@@ -137,21 +137,16 @@ class TopicTexts:
     topics : array of int (n_texts,)
         Topic of each text.
     embeddings : array (n_texts, any), optional
+        Their word vectors or embeddings.
     """
 
     terms: sp.csr_array
     topics: NDArray[np.int64]
     embeddings: Array | None = None
 
-    @classmethod
-    def of(cls, terms: sp.csr_array) -> "TopicTexts":
-        """One text per topic; texts without terms are left out."""
-        topics = np.flatnonzero(np.diff(terms.indptr))
-        return cls(sp.csr_array(terms[topics]), topics)
-
 
 def topic_texts(codebook: Codebook, vectorise: Vectorise, encode: Encoder | None = None) -> TopicTexts:
-    """Name with description, and each keyword, as small texts; texts without a term or an embedding are left out.
+    """Name, description and keywords of each topic as one small text; texts without words are left out.
 
     Parameters
     ----------
@@ -160,19 +155,17 @@ def topic_texts(codebook: Codebook, vectorise: Vectorise, encode: Encoder | None
     vectorise : callable
         From texts to a matrix of terms.
     encode : callable, optional
-        From texts to embeddings: the encoder of the documents.
+        From texts to vectors: the encoder of the documents, or the word vectors.
     """
-    texts = [(k, described(topic)) for k, topic in enumerate(codebook)]
-    texts += [(k, word) for k, topic in enumerate(codebook) for word in topic.keywords]
-    words = [text for _, text in texts]
+    words = [" ".join([described(topic), *topic.keywords]).strip() for topic in codebook]
     terms = sp.csr_array(vectorise(words))
     filled = np.diff(terms.indptr) > 0
-    if encode is not None:
-        filled |= np.array([bool(text.strip()) for text in words], dtype=np.bool_)
+    E = None
+    if encode is not None and words:
+        E = embed(encode, words)
+        filled |= np.array([bool(text) for text in words]) & E.any(axis=1)
     kept = np.flatnonzero(filled)
-    E = embed(encode, [words[i] for i in kept]) if encode is not None and kept.size else None
-    topics = np.array([k for k, _ in texts], dtype=np.int64)
-    return TopicTexts(sp.csr_array(terms[kept]), topics[kept], E)
+    return TopicTexts(sp.csr_array(terms[kept]), kept, None if E is None else E[kept])
 
 
 def described(topic: Topic) -> str:

@@ -15,15 +15,14 @@ threads.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
-from topicsteer.nmf.blocks import block_size, slices, times
+from topicsteer.nmf.blocks import block_size, slices
 from topicsteer.nmf.protocols import Rows
 from topicsteer.system.machine_code import lazy_module
 from topicsteer.system.threads import OrderedMap, workers
@@ -36,7 +35,7 @@ else:
 
 # Largest number of directions; small corpora have fewer.
 DIMENSIONS = 400
-# Corpora that are too small for this many directions have none.
+# Small corpora have this many, if there are as many documents and terms.
 MIN_DIMENSIONS = 16
 # The SVD reads at most this many documents.
 SVD_DOCUMENTS = 100_000
@@ -69,8 +68,8 @@ def latent_directions(rows: Rows, seed: int = 0, threads: int | None = None, *, 
     if n > most:
         chosen = np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
     X = rows.matrix if rows.matrix is not None and len(chosen) == n else rows.take(chosen)
-    size = min(DIMENSIONS, len(chosen) // 5, t // 5)
-    if size < MIN_DIMENSIONS:
+    size = max(min(DIMENSIONS, len(chosen) // 5, t // 5), min(MIN_DIMENSIONS, len(chosen), t))
+    if not size:
         return np.zeros((t, 0), dtype=X.dtype)
     return leading_directions(X, size, seed, threads).astype(X.dtype)
 
@@ -213,86 +212,3 @@ def _random_sums(X: sp.csr_array, width: int, rng: np.random.Generator) -> NDArr
     entries = np.diff(X.indptr)
     sums = np.bincount(np.repeat(of * t, entries) + X.indices, np.repeat(signs, entries) * X.data, width * t)
     return np.ascontiguousarray(sums.reshape(width, t).T, dtype=np.float32)
-
-
-def block_sizes(q: int) -> tuple[int, int, int]:
-    """Number of leading directions in each of the three blocks of the latent semantics."""
-    return max(q // 8, min(8, q)), max(q // 2, min(8, q)), q
-
-
-def dense_features(X: sp.csr_array, directions: Array, threads: int | None = None) -> Array:
-    """Latent semantics of documents."""
-    sizes = block_sizes(directions.shape[1])
-    out = np.empty((X.shape[0], sum(sizes)), dtype=directions.dtype)
-    terms = _kernel_arrays(X, directions.dtype)
-
-    def one(rows: slice) -> None:
-        _scale(_times_rows(terms, rows, directions), sizes, out[rows])
-
-    with workers(threads) as run:
-        for _ in run(one, slices(X.shape[0], ROWS)):
-            pass
-    return out
-
-
-def unit_rows(rows: Array) -> Array:
-    """Rows of length 1, in single precision."""
-    rows = np.asarray(rows, dtype=np.float32)
-    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9))
-
-
-def project(
-    X: sp.csr_array,
-    basis: Array,
-    q: int,
-    function: Callable[[slice, Array, Array], None],
-    threads: int | None = None,
-    *,
-    embeddings: Array | None = None,
-    latent: Array | None = None,
-    plain: bool = False,
-) -> None:
-    """Call ``function(rows, D, products)`` for each block of documents, on threads.
-
-    D holds the latent semantics and embeddings of the rows, and ``products`` their terms times the basis, without its
-    first q columns. These are the directions. The latent semantics consist of three blocks of columns: an eighth, a
-    half and all of the directions, each with rows of length √½. A block has at least eight directions, since the scaled
-    coordinates on fewer would be little more than signs. ``latent``: the latent semantics, if they are known already.
-    ``plain``: without compiled kernels.
-    """
-    sizes = block_sizes(q)
-    if latent is not None:
-        basis, q = np.ascontiguousarray(basis[:, q:]), 0
-    terms = _kernel_arrays(X, basis.dtype)
-
-    def one(rows: slice) -> None:
-        out = X[rows] @ basis if plain else _times_rows(terms, rows, basis)
-        D = latent[rows] if latent is not None else _scale(out, sizes, np.empty((len(out), sum(sizes)), out.dtype))
-        if embeddings is not None:
-            D = np.hstack([D, embeddings[rows]])
-        function(rows, D.astype(basis.dtype, copy=False), out[:, q:])
-
-    with workers(threads) as run:
-        for _ in run(one, slices(X.shape[0], ROWS)):
-            pass
-
-
-def _kernel_arrays(X: sp.csr_array, dtype: DTypeLike) -> tuple[NDArray[np.int64], NDArray[np.int32], Array]:
-    """The arrays of X in the types that the kernels take."""
-    indptr, indices = X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False)
-    return indptr, indices, X.data.astype(dtype, copy=False)
-
-
-def _times_rows(terms: tuple[NDArray[np.int64], NDArray[np.int32], Array], rows: slice, basis: Array) -> Array:
-    """Some documents times a basis."""
-    indptr, indices, data = terms
-    return times(indptr[rows.start : rows.stop + 1], indices, data, basis)
-
-
-def _scale(coordinates: Array, sizes: tuple[int, ...], out: Array) -> Array:
-    """Write blocks of the leading coordinates of each document side by side; the rows of each have the length √½."""
-    for first, size in zip(np.cumsum((0, *sizes)), sizes, strict=False):
-        block = coordinates[:, :size]
-        length = np.maximum(np.linalg.norm(block, axis=1, keepdims=True), 1e-9)
-        np.multiply(block, np.sqrt(0.5) / length, out=out[:, first : first + size])
-    return out

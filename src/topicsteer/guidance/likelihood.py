@@ -59,6 +59,14 @@ class Rivalry:
                 cuts.append((np.append(members, others).astype(np.int64), np.array(judged, dtype=np.int64)))
         return cls(tuple(cuts))
 
+    def with_more(self, more: int, n: int) -> Rivalry:
+        """The rivalry with further classes after the n present ones, which are rivals of all."""
+        added = np.arange(n, n + more)
+        first, *rest = self.cuts
+        judged = np.append(first[1], len(first[0]) + np.arange(more))
+        cuts = [(np.append(first[0], added), judged), *((np.append(own, added), places) for own, places in rest)]
+        return Rivalry(tuple(cuts))
+
     def others(self, S: Array) -> Array:
         """Log of the summed exponentials of the rivals of each topic; 0 for a topic without rivals."""
         out = np.zeros_like(S)
@@ -158,15 +166,14 @@ def learn_mix(
             seen = np.zeros(len(members))
             seen[judged] = 1
             c = c * seen
-            if len(members) < 2:
-                others, every, best, softmax = np.zeros_like(own), None, None, None
-            else:
-                others, every, best, softmax = _others(own)
+            found = _others(own) if len(members) > 1 else None
+            others = np.zeros(own.shape) if found is None else found[0]
             odds = own - g * others + b
             total += float((c * (np.logaddexp(0, odds) - Y * odds)).sum())
-            r = c * (expit(odds) - Y)
+            r = np.asarray(c * (expit(odds) - Y))
             slope = r.copy()
-            if every is not None:
+            if found is not None:
+                _, every, best, softmax = found
                 rows = np.arange(len(own))
                 at_best = r[rows, best].copy()
                 spread = r * np.exp(np.minimum(every - others, 50))

@@ -1,387 +1,408 @@
-"""The guide of an open world, in which some documents have none of the known topics.
+"""The open world: documents that have none of the known topics, and the groups that they form.
 
-:func:`open_guide` decides whether the world is open. If it is, the guide learns again, with groups of documents
-without a known topic as further classes:
+Labels alone cannot show such documents, because most labelled documents have a known topic. The unlabelled ones can:
 
-1. `topicsteer.guidance.outside` estimates the probability that a document has no known topic.
-2. `topicsteer.guidance.discover` finds groups among these documents, many and small, and the tree in which they merge.
-3. The surest documents of each group are its labels, and the guide learns known topics and groups alike.
+1. **Is the world open?** A ridge regression learns each topic from its labels, with all unlabelled documents as weak
+   examples without a topic. A document has much evidence if it scores like documents whose labels were hidden (Elkan &
+   Noto, 2008). If unlabelled documents have less evidence than hidden ones, some of them have no known topic
+   (:func:`share_outside`).
+2. **Groups** (:func:`find_groups`): spherical k-means in the features, with the known topics as fixed clusters, then
+   rounds of naive Bayes and centroids. There are about twice as many groups per document as known topics.
+3. **Classes**: the surest documents of each group are its labels, and known topics and groups are learnt together.
+   P(none) is the probability of all groups.
 
-Known topics do not depend on the number of free topics that the user wants to see: it only decides where the tree is
-cut. Documents of a corpus with several topics each do not form groups. There, `topicsteer.guidance.discover` finds as
-many free topics as the user wants. If the user asks for free topics in a closed world, groups become such components,
-too: they are shown, and known topics stay as they are.
+Groups are merged into the free topics that are shown. Neither the number of groups nor P(none) depends on the number of
+free topics, as long as there are enough groups.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import partial
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize
+from scipy.special import logit
 
-from topicsteer.guidance.apply import with_name_labels
-from topicsteer.guidance.calibration import LIKELY, SEVERAL, topics_per_document
-from topicsteer.guidance.discover import (
-    DIMENSIONS,
-    Components,
-    GroupTree,
-    MixtureInput,
-    continue_groups,
-    find_components,
-    find_groups,
-    learn_components,
-    merge_tree,
+from topicsteer.guidance.classes import Learnt, Task, log_ratios, rows_times
+from topicsteer.guidance.features import unit_rows
+from topicsteer.guidance.guide import LEAST, GroupTree, free_shares
+from topicsteer.guidance.latent import cross_gram
+from topicsteer.guidance.likelihood import log_sum
+from topicsteer.guidance.settings import (
+    CORE,
+    COSINE,
+    FOLDS,
+    GROUP_ROUNDS,
+    GROUP_SHARE,
+    GROUP_STEPS,
+    GROUPS,
+    KAPPA,
+    LEAST_CORE,
+    NAIVE_BAYES,
+    OPEN_ERRORS,
+    OPEN_SHARE,
+    SMOOTHING,
+    STARTS,
 )
-from topicsteer.guidance.guide import Guide
-from topicsteer.guidance.keywords import TopicTexts
-from topicsteer.guidance.latent import block_sizes, dense_features, unit_rows
-from topicsteer.guidance.outside import Outside, ShareOutside, learn_outside
-from topicsteer.guidance.ridge import EXACT_DOCUMENTS, no_report
-from topicsteer.guidance.train import Sample, train_guide
-from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
-from topicsteer.nmf.protocols import Rows
-from topicsteer.system.threads import workers
-from topicsteer.system.types import Array, Report
+from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, assign_folds
+from topicsteer.nmf.blocks import slices
+from topicsteer.system.threads import OrderedMap
+from topicsteer.system.types import Array
 
-WORLDS = (None, "open", "closed")
-# This many documents that are marked as outsiders declare the world open.
-MIN_OUTSIDERS = 3
-# Documents have several topics each if documents with a known topic have this many known ones on average.
-SEVERAL_TOPICS = 1.3
-# Number of groups: at least this, at least this many per known topic. At most one per this many documents outside.
-MIN_GROUPS, GROUPS_PER_TOPIC, DOCUMENTS_PER_GROUP = 20, 2, 30
-# Labels of a group: this many times the labels of the median known topic, within a range.
-LABELS_PER_LABEL, GROUP_LABELS = 1.5, (10, 100)
-# A free topic is shown if it has at least this many documents and this share of them.
-MIN_TOPIC_DOCUMENTS, MIN_TOPIC_SHARE = 3, 0.001
-# Fewest labels of a group where the number of groups limits them.
-FEWEST_LABELS = 5
+# Topics with fewer labels than this do not show how much evidence is normal.
+FEW_LABELS = 8
+# Groups are looked for in at most this many documents; the others follow.
+GROUP_DOCUMENTS = 5_000
+# Documents per block of work.
+ROWS = 4_096
+
+# --- is the world open? ---
+
+# Weight of a labelled document relative to an unlabelled one, and strength of the ridge.
+LABELLED_WEIGHT, RIDGE = 20.0, 100.0
+# Hidden documents of a topic are averaged with this many documents of a typical topic.
+TYPICAL_DOCUMENTS = 5
+# With few labels per topic, which hardly show the size of topics, the share must be this many times as far from 0.
+FEW_LABELS_FACTOR = 2.5
+# Shares of hidden documents with less evidence, at which hidden and unlabelled documents are compared.
+TAILS = np.array([0.2, 0.35, 0.5, 0.65, 0.8])
 
 
-def open_guide(
-    X: Rows,
-    supervision: Supervision,
-    closed: Guide,
-    *,
-    names: TopicTexts | None = None,
-    embeddings: Array | None = None,
-    confidence: Array | None = None,
-    world: str | None = None,
-    n_free: int | None = None,
-    asked: bool = False,
-    previous: Guide | None = None,
-    sample: Sample | None = None,
-    seed: int = 0,
-    threads: int | None = None,
-    report: Report = no_report,
-) -> Guide:
-    """The guide of an open world; in a closed world the given guide, unchanged.
+@dataclass(frozen=True)
+class ShareOutside:
+    """Estimated share of the unlabelled documents that have no known topic: a lower bound on average.
+
+    ``errors`` are the distances of the mean from 0, and of the farthest of the `TAILS`, in standard errors. ``few``:
+    topics have few labels.
+    """
+
+    share: float = 0.0
+    errors: tuple[float, float] = (0.0, 0.0)
+    few: bool = True
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the share would matter if it were no accident."""
+        return self.share >= OPEN_SHARE
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the estimate shows that there are such documents."""
+        factor = FEW_LABELS_FACTOR if self.few else 1.0
+        beyond = any(error >= factor * least for error, least in zip(self.errors, OPEN_ERRORS, strict=True))
+        return self.is_large and beyond
+
+
+def share_outside(
+    D: Array, rows: NDArray[np.intp], given: NDArray[np.bool_], probabilities: Array, run: OrderedMap = map
+) -> ShareOutside:
+    """Estimate the share of unlabelled documents without a known topic.
 
     Parameters
     ----------
-    X, supervision, names, embeddings, confidence, sample, seed, threads, report
-        As in `train_guide`.
-    closed : Guide
-        The guide under the assumption that every document has a known topic.
-    world : "open", "closed" or None
-        None: decided from the documents. Documents that are marked as outsiders declare an open world as well.
-    n_free : int, optional
-        Number of free topics that must be possible; None = any.
-    asked : bool, default=False
-        Whether the user asked for this number, and so expects unnamed topics. A share of documents without a known
-        topic then opens the world even if it could be chance. In a closed world, free topics are looked for, too, and
-        known topics do not change.
-    previous : Guide, optional
-        An earlier guide of an open world, whose groups are kept.
+    D : array (n_documents, dimensions)
+        Features of the documents.
+    rows : array of int (n_labelled,)
+        The labelled documents.
+    given : array of bool (n_labelled, n_known)
+        Their topics.
+    probabilities : array (n_documents, n_known)
+        Probability of each known topic under the assumption that every document has one.
+    run : OrderedMap
+        An ordered parallel map.
     """
-    if world == "closed":
-        return closed
-    sample = sample or Sample(X, supervision, embeddings, closed.directions, seed, threads)
-    sight = _Sight(sample, closed, names)
-    if previous is not None and not previous.believes_open:
-        return sight.with_components(closed, n_free, previous)
-    declared = world == "open" or sight.declared or previous is not None
-    if not sight.D.shape[1] or len(sample.rows) == len(closed.rows):  # too few documents for latent semantics
-        return replace(closed, open=declared)
-    report("documents without a topic")
-    outside, estimate = sight.outside()
-    several = sight.several_topics if previous is None else not previous.group_classes
-    if not declared and not (estimate.is_open or (asked and estimate.is_large)):
-        if not asked:
-            return closed
-        report("free topics")
-        if several:
-            return sight.with_components(closed, n_free)
-        return sight.with_group_components(closed, outside, n_free)
-    only_outside = replace(closed, open=True, outside=outside)
-    if several:
-        report("free topics")
-        return sight.with_components(only_outside, n_free, previous)
-    report("groups of documents")
-    groups, tree = sight.groups(outside, n_free, previous)
-    if tree is None:
-        return only_outside
-    labels = sight.second_labels(groups, outside)
-    learnt = train_guide(
-        X,
-        labels,
-        names=names,
-        embeddings=embeddings,
-        confidence=confidence,
-        choice=closed.choice,
-        sample=Sample(X, labels, embeddings, closed.directions, seed, threads, sample.given_latent),
-        threads=threads,
-        report=report,
-    )
-    if learnt is None:
-        return only_outside
-    joint = _joint(closed, learnt, supervision.labelled[learnt.rows], groups.shape[1], outside)
-    return replace(joint, tree=sight.measured(tree, joint))
+    unlabelled = np.ones(len(D), dtype=np.bool_)
+    unlabelled[rows] = False
+    fold_of = assign_folds(sp.csr_array(given), FOLDS, seed=0)
+    if not unlabelled.any() or not (fold_of >= 0).any():
+        return ShareOutside()
+    target = given / np.maximum(given.sum(axis=1, keepdims=True), 1)
+    gram = cross_gram(D, D, run) + RIDGE * np.eye(D.shape[1])
+    weight = documents_per_label(given, probabilities[unlabelled])
+
+    def one(fold: int) -> Array:
+        """Shares at the tails, with the labels of a fold hidden."""
+        hidden, visible = fold_of == fold, fold_of != fold
+        own = D[rows[visible]].astype(np.float64)
+        solved = cho_solve(
+            cho_factor(gram + (LABELLED_WEIGHT - 1) * (own.T @ own)), LABELLED_WEIGHT * (own.T @ target[visible])
+        )
+        scores = D @ solved.astype(np.float32)
+        found = _evidence(scores, _usual(scores[rows[hidden]], given[hidden]))
+        levels, reached = _tails(found[rows[hidden]], weight[hidden])
+        above = (found[unlabelled, None] >= levels).mean(axis=0)
+        return np.asarray(np.maximum(1 - above / np.maximum(reached, 1e-9), 0))
+
+    found = np.mean(list(run(one, [fold for fold in range(FOLDS) if (fold_of == fold).any()])), axis=0)
+    mean = float(found.mean())
+    root = float(weight.sum() / max(np.linalg.norm(weight), 1e-30))  # of the effective number of labels
+    farthest = float((found * np.sqrt((1 - TAILS) / TAILS)).max())
+    counts = given.sum(axis=0)
+    few = bool(np.median(counts[counts > 0]) < FEW_LABELS) if counts.any() else True
+    return ShareOutside(mean, (mean * root, farthest * root), few)
 
 
-def _joint(closed: Guide, learnt: Guide, real: NDArray[np.bool_], n_groups: int, outside: Outside) -> Guide:
-    """The guide with groups, joined with the closed one; ``real`` marks its documents with labels of the user."""
-    return replace(
-        learnt,
-        basis=np.hstack([learnt.basis, closed.basis[:, closed.directions.shape[1] :]]),
-        closed=closed.rounds,
-        n_known=closed.n_known,
-        n_groups=n_groups,
-        open=True,
-        outside=outside,
-        rows=learnt.rows[real],
-        left_out=learnt.left_out[real],
-        seen=closed.seen,
-    )
+def _evidence(scores: Array, normal: Array) -> Array:
+    """Evidence of any known topic: the root of the length of the scores relative to normal ones."""
+    return np.asarray(np.sqrt(np.linalg.norm(np.maximum(scores / normal, 0), axis=1)))
+
+
+def _usual(scores: Array, given: NDArray[np.bool_]) -> Array:
+    """Mean score of each topic in its hidden documents, shrunk towards the mean of all topics."""
+    total, count = (scores * given).sum(axis=0), given.sum(axis=0)
+    typical = max(float(total.sum() / max(count.sum(), 1)), 1e-6)
+    return np.asarray(np.maximum((total + TYPICAL_DOCUMENTS * typical) / (count + TYPICAL_DOCUMENTS), 1e-6))
+
+
+def documents_per_label(given: NDArray[np.bool_], probabilities: Array) -> Array:
+    """Number of documents that a labelled document stands for.
+
+    People label three documents per topic rather than a random sample. The chance of a label is then the sum over the
+    topics of a document of labels per document.
+    """
+    chance = given @ (given.sum(axis=0) / np.maximum(probabilities.sum(axis=0), 1))
+    return np.asarray(np.where(given.any(axis=1), 1 / np.maximum(chance, 1e-9), 0))
+
+
+def _tails(evidence: Array, weight: Array) -> tuple[Array, Array]:
+    """Evidence at the `TAILS` of hidden documents, and their share with at least this much evidence."""
+    order = np.argsort(evidence, kind="stable")
+    total = np.cumsum(weight[order])
+    first = np.minimum(np.searchsorted(total, TAILS * total[-1]), len(order) - 1)
+    levels = evidence[order][first]
+    return levels, np.array([weight[evidence >= level].sum() for level in levels]) / max(total[-1], 1e-9)
+
+
+# --- groups ---
 
 
 @dataclass(frozen=True, eq=False)
-class _Sight:
-    """The documents that the outside is learnt from: labelled ones, followed by background documents."""
+class GroupInput:
+    """Documents among which groups are looked for.
 
-    sample: Sample
-    closed: Guide
-    names: TopicTexts | None
-
-    @property
-    def states(self) -> NDArray[np.int8]:
-        """Label states of the labelled documents."""
-        return self.sample.states
-
-    @property
-    def threads(self) -> int | None:
-        """Number of threads; None = all cores."""
-        return self.sample.threads
-
-    @property
-    def given(self) -> NDArray[np.bool_]:
-        """Topics of the labelled documents."""
-        return np.asarray(self.states == PERMITTED)
-
-    @property
-    def outsiders(self) -> NDArray[np.bool_]:
-        """Labelled documents that are marked as having none of the topics."""
-        return np.asarray((self.states == FORBIDDEN).all(axis=1))
-
-    @property
-    def declared(self) -> bool:
-        """Whether the labels declare an open world."""
-        return bool(self.outsiders.sum() >= MIN_OUTSIDERS) or one_sided(self.states)
-
-    @cached_property
-    def D(self) -> Array:
-        """Their dense features."""
-        return self.sample.dense(self.closed.embedding)
-
-    @cached_property
-    def probabilities(self) -> Array:
-        """Probability of each known topic under the assumption that every document has one."""
-        own = self.sample
-        return self.closed.probabilities(own.terms, self.threads, embeddings=own.own_embeddings, latent=own.latent)
-
-    def outside(self) -> tuple[Outside, ShareOutside]:
-        """The outside, and the estimated share of unlabelled documents in it."""
-        names, named = _name_features(self.names, self.closed, self.D.shape[1])
-        found = self.probabilities
-        with workers(self.threads) as run:
-            return learn_outside(self.D, self.states, found, names, named, run)
-
-    def groups(self, outside: Outside, n_free: int | None, previous: Guide | None) -> tuple[Array, GroupTree | None]:
-        """Memberships in groups and their tree; None without any group. An earlier guide keeps its groups."""
-        found = self.probabilities
-        with workers(self.threads):
-            corpus = _corpus(self.sample, self.D, self.closed, found, outside.none(self.D))
-            if previous is None or previous.tree is None:
-                n_groups = _number_of_groups(self.closed.n_known, n_free, corpus)
-                return find_groups(corpus, n_groups) if n_groups else (found[:, :0], None)
-        before = previous.probabilities(self.sample.terms, self.threads, embeddings=self.sample.own_embeddings)
-        before = before[:, previous.n_known :] * np.where(corpus.fixed, 0, corpus.none)[:, None]
-        with workers(self.threads):
-            before /= np.maximum(before.sum(axis=1, keepdims=True), 1)
-            return continue_groups(corpus, before), previous.tree
-
-    @property
-    def several_topics(self) -> bool:
-        """Whether documents typically have several known topics, by the labels or, without any, by the names."""
-        if self.given.any():
-            return several_topics(self.given, self.probabilities)
-        return topics_per_document(self.probabilities >= LIKELY) >= SEVERAL
-
-    def second_labels(self, groups: Array, outside: Outside) -> Supervision:
-        """The labels, with the surest documents of each group, and of each name without a label."""
-        labels = with_group_labels(self.sample.supervision, self.sample.rows, groups, self.given, self.outsiders)
-        if self.given.any(axis=0).all():
-            return labels
-        return with_name_labels(labels, self.sample.rows, self.probabilities * (1 - outside.none(self.D))[:, None])
-
-    def with_components(self, guide: Guide, n_free: int | None, previous: Guide | None = None) -> Guide:
-        """The guide with components as free topics, if their number is known. An earlier guide keeps its components."""
-        if not n_free if previous is None else previous.components is None:
-            return guide
-        known, E = self.probabilities, self.sample.own_embeddings
-        if previous is not None and previous.tree is not None:
-            before = previous.probabilities(self.sample.terms, self.threads, embeddings=E)[:, previous.n_known :]
-            with workers(self.threads):
-                return self._joined(guide, learn_components(self.D, before), previous.tree)
-        first, second, q = block_sizes(guide.directions.shape[1])
-        with workers(self.threads):
-            found = find_components(self.D, self.D[:, first + second : first + second + q], known, n_free or 0)
-            if found is None:
-                return guide
-            own = found.probabilities(self.D)
-            tree = merge_tree(np.asarray((self.sample.terms.T @ own).T, dtype=np.float64), np.zeros(own.shape[1]))
-        return self._joined(guide, found, tree)
-
-    def with_group_components(self, guide: Guide, outside: Outside, n_free: int | None) -> Guide:
-        """The guide with groups of documents as components, which leave its known topics as they are."""
-        groups, tree = self.groups(outside, n_free, None)
-        if tree is None:
-            return guide
-        with workers(self.threads):
-            components = learn_components(self.D, groups)
-        return self._joined(guide, components, tree)
-
-    def _joined(self, guide: Guide, components: Components, tree: GroupTree) -> Guide:
-        guide = replace(guide, open=True, components=components, n_groups=len(components.levels), tree=tree)
-        return replace(guide, tree=self.measured(tree, guide))
-
-    def measured(self, tree: GroupTree, guide: Guide) -> GroupTree:
-        """The tree with the expected number of documents of each group of a guide, and the certainty of the group."""
-        n, E = len(self.closed.rows), self.sample.own_embeddings
-        own_E, latent = None if E is None else E[n:], self.sample.latent[n:]
-        found = guide.probabilities(self.sample.terms[n:], self.threads, embeddings=own_E, latent=latent)
-        found = found[:, guide.n_known :].astype(np.float64)
-        scale = int((~self.sample.supervision.labelled).sum()) / (len(self.sample.rows) - n)
-        sizes = found.sum(axis=0)
-        certainty = (found**2).sum(axis=0) / np.maximum(sizes, 1e-9)
-        return replace(tree, sizes=scale * sizes, certainty=np.minimum(certainty, 1))
-
-
-def free_topics(guide: Guide, wanted: int | str, n_documents: int) -> tuple[tuple[int, ...], ...]:
-    """Groups that make up each free topic, largest topic first; small topics are left out.
-
-    "auto": as many as there would be if free topics were as large as known ones.
+    Parameters
+    ----------
+    X : CSR (n_documents, n_terms)
+    D : array (n_documents, dimensions)
+        Their features, rows of length 1.
+    rows : array of int (n_fixed,)
+        Documents with known topics.
+    target : array (n_fixed, n_known)
+        Their topics; rows sum to 1.
+    run : OrderedMap
+        An ordered parallel map.
     """
-    if guide.tree is None or wanted == 0:
-        return ()
-    size = float(guide.tree.sizes.sum())
-    if isinstance(wanted, str):
-        wanted = max(round(guide.n_known * size / max(n_documents - size, 1)), 1)
-    least = max(MIN_TOPIC_DOCUMENTS, MIN_TOPIC_SHARE * n_documents)
-    return tuple(topic for topic in guide.tree.cut(wanted) if guide.tree.size(topic) >= least)
+
+    X: sp.csr_array
+    D: Array
+    rows: NDArray[np.intp]
+    target: Array
+    run: OrderedMap = map
+
+    def clamp(self, R: Array) -> Array:
+        """Memberships in which documents with known topics have these."""
+        R[self.rows] = 0
+        R[self.rows, : self.target.shape[1]] = self.target
+        return R
+
+    def part(self, kept: NDArray[np.intp]) -> GroupInput:
+        """Some of the documents; all with known topics must be among them."""
+        return replace(self, X=self.X[kept], D=self.D[kept], rows=np.searchsorted(kept, self.rows))
 
 
-def several_topics(given: NDArray[np.bool_], probabilities: Array) -> bool:
-    """Whether documents with a known topic typically have several of them.
+def group_positions(latent: Array, meaning: Array) -> Array:
+    """Features in which groups are looked for."""
+    if not meaning.shape[1]:
+        return latent
+    return np.hstack([np.sqrt(np.float32(1 - GROUP_SHARE)) * latent, np.sqrt(np.float32(GROUP_SHARE)) * meaning])
 
-    Labels that were given topic by topic meet documents of many topics more often, because most of these have a rare
-    topic as well. Each labelled document therefore weighs as much as its rarest topic has documents per label.
+
+def find_groups(given: GroupInput, n_groups: int, before: Array | None = None) -> Array:
+    """Memberships (n_documents, n_known + n_groups) in known topics and groups.
+
+    The starts are the same in every fit. ``before``: memberships in the groups of an earlier guide, to continue with.
     """
-    counts = given.sum(axis=1)
-    if not counts.any():
-        return False
-    chance = (given * (given.sum(axis=0) / np.maximum(probabilities.sum(axis=0), 1))).max(axis=1)
-    weight = np.where(counts > 0, 1 / np.maximum(chance, 1e-9), 0)
-    return bool(np.average(counts, weights=weight) >= SEVERAL_TOPICS)
+    if before is not None:
+        return _rounds(given, np.hstack([np.zeros((len(before), given.target.shape[1]), np.float32), before]))
+    some = given
+    if len(given.D) > GROUP_DOCUMENTS:
+        drawn = np.random.default_rng(0).choice(len(given.D), GROUP_DOCUMENTS, replace=False)
+        some = given.part(np.union1d(drawn, given.rows))
+
+    def one(start: int) -> tuple[float, Array]:
+        M = _seeds(some, n_groups, np.random.default_rng(start))
+        for _ in range(GROUP_STEPS):
+            S = some.D @ M.T
+            R = some.clamp(_softmax(KAPPA * S))
+            M = unit_rows(R.T @ some.D)
+        return float((R * S).sum()), M
+
+    _, M = max(given.run(one, range(STARTS)), key=lambda pair: pair[0])
+    return _rounds(given, _softmax(KAPPA * (given.D @ M.T)))
 
 
-def one_sided(states: NDArray[np.int8]) -> bool:
-    """Whether there is only one topic and no document that lacks it: the rest of the corpus stands in for the no."""
-    return states.shape[1] == 1 and not (states == FORBIDDEN).any()
+def _rounds(given: GroupInput, R: Array) -> Array:
+    """Rounds of naive Bayes and centroids."""
+    XT, totals = sp.csr_array(given.X.T), np.asarray(given.X.sum(axis=0), dtype=np.float32).reshape(-1, 1)
+    R = given.clamp(R.astype(np.float32))
+    for _ in range(GROUP_ROUNDS):
+        ratios = log_ratios(np.asarray(XT @ R) + np.float32(SMOOTHING), totals)
+        M = unit_rows(R.T @ given.D)
+        blocks = slices(len(R), ROWS)
+        cosines = np.concatenate(list(given.run(partial(_times_rows, given.D, M.T), blocks)))
+        terms = rows_times(given.X, len(R), ratios)
+        R = given.clamp(_softmax(np.float32(NAIVE_BAYES) * terms + np.float32(2 * COSINE) * cosines))
+    return R
 
 
-def _name_features(names: TopicTexts | None, guide: Guide, width: int) -> tuple[Array, NDArray[np.int64]]:
-    """Dense features of the texts about topics, and their topics; they have no embeddings."""
-    if names is None or not names.topics.size:
-        return np.zeros((0, width)), np.zeros(0, dtype=np.int64)
-    latent = dense_features(names.terms, guide.directions)
-    return np.pad(latent, ((0, 0), (0, width - latent.shape[1]))).astype(np.float64), names.topics
+def _seeds(given: GroupInput, n_groups: int, rng: np.random.Generator) -> Array:
+    """Centroids of the known topics, and greedy k-means++ away from them among documents without a known topic."""
+    known = unit_rows(given.target.T.astype(np.float32) @ given.D[given.rows])
+    D, M = given.D, list(known)
+    near = (D @ known.T).max(axis=1, initial=0)
+    free = np.ones(len(D), dtype=np.bool_)
+    free[given.rows] = False
+    for _ in range(n_groups):
+        chance = np.where(free, np.maximum(1 - near, 0).astype(np.float64) ** 2, 0)
+        if not chance.sum() > 0:
+            chance = np.ones(len(D))
+        many = min(8, int(np.count_nonzero(chance)))
+        candidates = rng.choice(len(D), many, replace=False, p=chance / chance.sum())
+        S = D @ D[candidates].T
+        best = np.maximum(S - near[:, None], 0)[free].sum(axis=0).argmax()
+        M.append(D[candidates[best]])
+        near = np.maximum(near, S[:, best])
+    return np.array(M)
 
 
-def _corpus(sample: Sample, D: Array, guide: Guide, probabilities: Array, none: Array) -> MixtureInput:
-    """The documents of the mixture: labelled ones first; a known topic is kept."""
-    states = sample.states
-    given, n = states == PERMITTED, len(states)
-    topics = probabilities.copy()
-    topics[:n][given.any(axis=1)] = 0
-    topics[:n] = np.where(given, 1 / np.maximum(given.sum(axis=1, keepdims=True), 1), topics[:n])
-    fixed = np.zeros(len(D), dtype=np.bool_)
-    fixed[:n] = given.any(axis=1)
-    none = none.copy()
-    none[:n] = np.where(given.any(axis=1), 0, np.where((states == FORBIDDEN).all(axis=1), 1, none[:n]))
-    return MixtureInput(sample.terms, latent_positions(D, guide), topics, none, fixed, sample.threads)
+def _times_rows(D: Array, B: Array, rows: slice) -> Array:
+    return np.asarray(D[rows] @ B)
 
 
-def latent_positions(D: Array, guide: Guide) -> Array:
-    """Latent positions of documents with the features D."""
-    first, second, _ = block_sizes(guide.directions.shape[1])
-    latent = D[:, first : first + min(second, DIMENSIONS)]
-    return unit_rows(latent if latent.shape[1] else D)
+def _softmax(S: Array) -> Array:
+    return np.asarray(np.exp(S - log_sum(S)), dtype=np.float32)
 
 
-def _number_of_groups(n_known: int, n_free: int | None, corpus: MixtureInput) -> int:
-    """Number of groups; it does not depend on the number of free topics unless many are wanted."""
-    outside = float(corpus.none[~corpus.fixed].sum())
-    wanted = max(MIN_GROUPS, GROUPS_PER_TOPIC * n_known)
-    return max(min(wanted, int(outside / DOCUMENTS_PER_GROUP)), min(n_free or 0, int(outside)))
+def number_of_groups(n_known: int, share: float, wanted: int, n_documents: int) -> int:
+    """Number of groups: `GROUPS` per known topic if free topics are as large as known ones, or as many as wanted."""
+    share = min(share, 0.75)
+    return min(max(round(GROUPS * n_known * share / (1 - share)), wanted, 3), n_documents // (2 * LEAST_CORE))
 
 
-def with_group_labels(
-    supervision: Supervision,
-    background: NDArray[np.intp],
-    groups: Array,
-    given: NDArray[np.bool_],
-    outsiders: NDArray[np.bool_],
-) -> Supervision:
-    """The labels, with the surest documents of each group as labels of further topics.
+def with_groups(task: Task, R: Array) -> Task:
+    """The task with groups as further classes; their surest documents are their labels.
 
-    A document is a label of a group only if it belongs there rather than anywhere else.
+    Documents that are labelled as having none of the topics are labels of their likeliest group.
     """
-    n, known, n_groups = len(given), given.shape[1], groups.shape[1]
-    counts = given.sum(axis=0)
-    typical = np.median(counts[counts > 0]) if counts.any() else 0  # of names alone
-    most = int(np.clip(LABELS_PER_LABEL * typical, *GROUP_LABELS))
-    room = (EXACT_DOCUMENTS - n) // n_groups
-    most = min(most, max(room, FEWEST_LABELS)) if n < EXACT_DOCUMENTS else most
-    group_of = np.full(len(groups), -1)
-    for k in range(n_groups):
-        rows = n + np.argsort(-groups[n:, k], kind="stable")[:most]
-        group_of[rows[groups[rows, k] > 0.5]] = k
-    sure = outsiders & (groups[:n].max(axis=1, initial=0) > 0.5)
-    group_of[:n][sure] = groups[:n][sure].argmax(axis=1)
+    covered = task.n_known
+    n_groups = R.shape[1] - covered
+    free = np.ones(len(R), dtype=np.bool_)
+    free[task.rows] = False
+    counts = task.given[:, :covered].sum(axis=0)
+    typical = np.median(counts[counts > 0]) if counts.any() else 0
+    most = int(max(LEAST_CORE, CORE * typical))
+    rows, classes = [], []
+    for k in range(covered, covered + n_groups):
+        surest = np.argsort(-np.where(free, R[:, k], -1), kind="stable")[:most]
+        surest = surest[(R[surest, k] > 0.5) & free[surest]]
+        rows.append(surest)
+        classes.append(np.full(len(surest), k))
+    own = np.concatenate(rows).astype(np.intp)
+    states = np.full((len(task.rows), covered + n_groups), FORBIDDEN, dtype=np.int8)
+    states[:, :covered] = task.states[:, :covered]
+    outside = np.flatnonzero((task.states[:, :covered] == FORBIDDEN).all(axis=1))
+    if len(outside):
+        states[outside, covered + R[task.rows[outside], covered:].argmax(axis=1)] = PERMITTED
+    undecided = np.setdiff1d(np.flatnonzero(~task.given[:, :covered].any(axis=1)), outside)
+    states[undecided, covered:] = -1  # a label that only forbids says nothing about groups
+    core = np.full((len(own), covered + n_groups), FORBIDDEN, dtype=np.int8)
+    core[np.arange(len(own)), np.concatenate(classes).astype(np.int64)] = PERMITTED
+    return replace(
+        task,
+        rows=np.concatenate([task.rows, own]),
+        states=np.vstack([states, core]),
+        confidence=np.append(task.confidence, np.ones(len(own))),
+        hideable=np.append(task.hideable, np.zeros(len(own), dtype=np.bool_)),
+        rivalry=task.rivalry.with_more(n_groups - (task.n_classes - covered), task.n_classes),
+    )
 
-    def widen(patterns: NDArray[np.int8], group: int) -> NDArray[np.int8]:
-        """Label states of known topics, followed by states of groups."""
-        more = np.full((len(patterns), n_groups), FORBIDDEN, dtype=np.int8)
-        if group >= 0:
-            more[:, group] = PERMITTED
-        return np.hstack([patterns, more])
 
-    # The first pattern is of unlabelled documents. Then come the old ones, then documents with a group.
-    nothing, old = np.full((1, known + n_groups), UNKNOWN, dtype=np.int8), supervision.patterns[1:]
-    in_group = [widen(np.full((1, known), FORBIDDEN, dtype=np.int8), k) for k in range(n_groups)]
-    pattern = supervision.pattern.copy()
-    chosen = group_of >= 0
-    pattern[background[chosen]] = len(supervision.patterns) + group_of[chosen]
-    topics = (*supervision.topics, *(object() for _ in range(n_groups)))
-    return Supervision(topics, pattern, np.vstack([nothing, widen(old, -1), *in_group]))
+# Documents labelled as having none of the topics from which P(none) is calibrated.
+MIN_OUTSIDERS = 10
+
+
+def calibrate_none(learnt: Learnt, task: Task, tops: NDArray[np.bool_]) -> Array:
+    """Slope and intercept of the log odds of P(none), from hidden labels; 1 and 0 without labelled outsiders."""
+    covered = task.n_known
+    rows = np.flatnonzero(np.isfinite(learnt.hidden).all(axis=1))
+    outside = (task.states[rows][:, :covered] == FORBIDDEN).all(axis=1)
+    inside = task.given[rows][:, :covered].any(axis=1)
+    if outside.sum() < MIN_OUTSIDERS or inside.sum() < MIN_OUTSIDERS:
+        return np.array([1.0, 0.0])
+    rows, y = rows[outside | inside], outside[outside | inside].astype(np.float64)
+    P = 1 / (1 + np.exp(-learnt.hidden[rows].astype(np.float64)))
+    _, share = free_shares(P, covered, tops, np.array([1.0, 0.0]))
+    x = logit(np.clip(share, LEAST, 1 - LEAST))
+
+    def loss(v: Array) -> tuple[float, Array]:
+        z = v[0] * x + v[1]
+        r = 1 / (1 + np.exp(-z)) - y
+        pull = v - [1.0, 0.0]
+        value = float((np.logaddexp(0, z) - y * z).sum() + 0.5 * pull @ pull)
+        return value, np.array([r @ x, r.sum()]) + pull
+
+    return np.asarray(minimize(loss, [1.0, 0.0], jac=True, method="L-BFGS-B", bounds=[(0.1, None), (None, None)]).x)
+
+
+# --- the tree of groups ---
+
+
+def merge_tree(mass: Array, sizes: Array, certainty: Array) -> GroupTree:
+    """The tree of groups: each step merges the pair whose terms differ least, for the root of their size.
+
+    Half of the usual exponent of size keeps small topics apart from large ones, and still merges stray documents.
+
+    Parameters
+    ----------
+    mass : array (n_groups, n_terms)
+        Sum of the terms of each group.
+    sizes, certainty : array (n_groups,)
+        Expected number of documents of each group, and its mean probability in them.
+    """
+    mass, n, alive = mass.copy(), len(mass), np.ones(len(mass), dtype=np.bool_)
+    cost = np.full((n, n), np.inf)
+    for a in range(n):
+        cost[a, a + 1 :] = _differences(mass, a, np.arange(a + 1, n))
+    merges, costs = [], []
+    for _ in range(n - 1):
+        a, b = divmod(int(np.argmin(cost)), n)
+        merges.append((a, b))
+        costs.append(cost[a, b])
+        mass[a] += mass[b]
+        alive[b] = False
+        cost[b], cost[:, b] = np.inf, np.inf
+        others = np.flatnonzero(alive & (np.arange(n) != a))
+        cost[np.minimum(a, others), np.maximum(a, others)] = _differences(mass, a, others)
+    pairs = np.array(merges, dtype=np.int64).reshape(-1, 2)
+    return GroupTree(pairs, np.array(costs, dtype=np.float64), sizes, certainty)
+
+
+def _differences(mass: Array, a: int, others: NDArray[np.intp]) -> Array:
+    """Jensen–Shannon divergence of group a from others, scaled by the root of the harmonic size."""
+    if not others.size:
+        return np.zeros(0)
+    total_a, total = max(mass[a].sum(), 1e-30), np.maximum(mass[others].sum(axis=1), 1e-30)
+    both = total_a + total
+    joint = _entropy((mass[a] + mass[others]) / both[:, None])
+    own_a, own = _entropy(mass[a] / total_a), _entropy(mass[others] / total[:, None])
+    harmonic = total_a * total / both
+    lost = both * joint - total_a * own_a - total * own
+    return np.asarray(np.maximum(lost, 0) / np.sqrt(np.maximum(harmonic, 1e-30)))
+
+
+def _entropy(p: Array) -> Array:
+    return np.asarray(-(p * np.log(np.maximum(p, 1e-30))).sum(axis=-1))

@@ -4,6 +4,8 @@
 
 # Shares of meaning in the features, for the closed-form choice.
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9)
+# The smallest share whose log loss exceeds the least one by at most this share of it is chosen.
+TIE = 0.01
 # With few labels the share is LENGTH / (LENGTH + terms per document): short texts need meaning more than articles.
 LENGTH = 40.0
 
@@ -27,8 +29,22 @@ NAIVE_BAYES, COSINE, SHARE = 0.5, 5.0, 0.5
 # Smoothing of the frequencies of terms.
 SMOOTHING = 0.03
 # Rounds of pseudo-labels with a learnt mix, and with the start mix.
-ROUNDS, NAME_ROUNDS = 3, 5
+ROUNDS, NAME_ROUNDS = 3, 7
 # With the start mix, rounds end when the effective number of classes falls below this share of that of the first.
 KEPT_SPREAD = 0.9
 # Folds in which labels are hidden, and the least number of labelled documents to learn from them.
 FOLDS, MIN_LABELS = 3, 15
+
+# --- open world ---
+
+# The world is open if at least this share of the documents seems to have no known topic. The share must also be this
+# many standard errors above 0: the mean of the tails, or the estimate of one tail.
+OPEN_SHARE, OPEN_ERRORS = 0.1, (2.0, 3.0)
+# Groups per known topic, for equally large topics.
+GROUPS = 2.0
+# Share of meaning where groups of documents are looked for.
+GROUP_SHARE = 0.75
+# Spherical k-means: sharpness, starts and steps. Then rounds of naive Bayes and centroids.
+KAPPA, STARTS, GROUP_STEPS, GROUP_ROUNDS = 20.0, 6, 10, 4
+# Labels of a group: this many times the labels of the median known topic, and at least some.
+CORE, LEAST_CORE = 1.5, 5

@@ -22,11 +22,10 @@ from topicsteer.analysis.prevalence import Predictions, Prevalence, TreeColumns,
 from topicsteer.analysis.survey_design import Sample, label_values, same_texts
 from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents
-from topicsteer.guidance.apply import ROWS, Memberships, choose_thresholds, with_none
+from topicsteer.guidance.apply import ROWS, Memberships, choose_thresholds
+from topicsteer.guidance.features import background_rows
 from topicsteer.guidance.guide import Guide, side_by_side
-from topicsteer.guidance.keywords import Embeddings, embed, topic_texts
-from topicsteer.guidance.latent import dense_features, latent_directions
-from topicsteer.guidance.train import background_rows
+from topicsteer.guidance.keywords import Embeddings, embed
 from topicsteer.labels.coder import Coder
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.forms import near_miss
@@ -37,6 +36,7 @@ from topicsteer.model.pipeline import (
     Cold,
     Corpus,
     choose_threshold,
+    features_sample,
     known_parts,
     learn,
     stage_progress,
@@ -106,7 +106,7 @@ class Hidden:
         if guide is None:
             return np.zeros((len(rows), known)), np.zeros((len(rows), known), dtype=np.bool_)
         belongs = probabilities_of(guide, self.corpus, self.settings.threads)
-        thresholds = choose_thresholds(guide, belongs[~left.labelled], left.forest)
+        thresholds = choose_thresholds(belongs[~left.labelled], left.forest)
         return belongs[rows], Memberships(belongs[rows], thresholds).has_known
 
     def _shares(self, left: Supervision, rows: NDArray[np.integer]) -> tuple[Array, NDArray[np.bool_]]:
@@ -153,16 +153,12 @@ def cross_fit(hidden: Hidden, sample: Sample, *, folder: Path, progress: Progres
     """
     corpus, settings, reuse = hidden.corpus, hidden.settings, hidden.reuse
     X, fold_of = corpus.rows, sample.folds(FOLDS, settings.random_state)
-    directions = reuse.directions
-    if directions is None:
-        directions = latent_directions(X, GUIDE_SEED, settings.threads)
+    features = reuse.features or features_sample(corpus, settings, reuse).features
     # Guides learn from labelled and background documents, which are read once. All folds share their latent semantics
     # and the texts about topics: neither depends on labels.
     kept = np.union1d(sample.rows, background_rows(corpus.supervision, GUIDE_SEED))
     part = _some(corpus, kept)
-    names = topic_texts(corpus.codebook, corpus.vectorizer.transform, corpus.encode)
-    latent = dense_features(part.rows.matrix, directions, settings.threads)
-    learnt = Hidden(part, settings, replace(reuse, directions=directions, names=names, latent=latent))
+    learnt = Hidden(part, settings, replace(reuse, features=features))
     places = np.searchsorted(kept, sample.rows)
     guides: list[Guide] = []
     n_folds = int(fold_of.max(initial=-1)) + 1
@@ -226,13 +222,20 @@ def _predict(
     for rows in slices(X.shape[0], ROWS):
         E = None if block.embeddings is None else block.embeddings[rows]
         each = side_by_side(guides, X[rows], threads, embeddings=E)
-        found = [with_none(forest.raised(P[:, :known]), known, forest) for P in each]
+        found = [_known_and_none(guide, P, known, forest) for guide, P in zip(guides, each, strict=True)]
         mean[rows] = np.mean(found, axis=0)
         here = np.flatnonzero((block.rows >= rows.start) & (block.rows < rows.stop))
         for i in here:
             own[i] = found[block.folds[i]][block.rows[i] - rows.start]
     every.write(block.number, [mean])
     return own
+
+
+def _known_and_none(guide: Guide, P: Array, known: int, forest: Forest) -> Array:
+    """Probabilities of the known topics, and of none of them."""
+    own = forest.raised(P[:, :known])
+    none = P[:, -1] if guide.open else np.prod(1 - forest.top(own), axis=1)
+    return np.hstack([own, none[:, None]])
 
 
 # Columns of a table, by their names.
@@ -398,13 +401,12 @@ def evaluate(
     unlabelled = None
     hidden = Hidden(corpus, settings)
     if settings.guidance is not None:
-        directions = latent_directions(corpus.rows, GUIDE_SEED, settings.threads)
-        hidden = replace(hidden, reuse=Cold(directions=directions))
+        hidden = replace(hidden, reuse=Cold(features=features_sample(corpus, settings, COLD).features))
         whole = hidden.guide(supervision)
         if whole is not None:  # the folds share its decision
-            decided = replace(settings, world="open" if whole.believes_open else "closed")
+            decided = replace(settings, world="open" if whole.open else "closed")
             hidden = replace(hidden, settings=decided)
-            if whole.believes_open and not supervision.labelled.all():
+            if whole.open and not supervision.labelled.all():
                 unlabelled = _in_unlabelled(hidden, whole, progress)
     return evaluation.evaluate(
         corpus.rows.take(np.arange(corpus.rows.shape[0])),
@@ -422,7 +424,7 @@ def _in_unlabelled(hidden: Hidden, whole: Guide, progress: Progress | None) -> U
     """Shares and number of topics in the unlabelled documents of an open world, by the guide of all labels."""
     corpus, supervision = hidden.corpus, hidden.corpus.supervision
     own = probabilities_of(whole, corpus, hidden.settings.threads)[~supervision.labelled]
-    predicted = Memberships(own, choose_thresholds(whole, own, supervision.forest)).has_known.sum(axis=1).mean()
+    predicted = Memberships(own, choose_thresholds(own, supervision.forest)).has_known.sum(axis=1).mean()
     drawn = _drawn_shares(replace(hidden, reuse=replace(hidden.reuse, choice=whole.choice)), progress)
     return Unlabelled(drawn, float(predicted))
 

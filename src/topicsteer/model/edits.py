@@ -11,10 +11,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.analysis.topics import Topics, merge_topics
-from topicsteer.guidance.apply import relabelled
-from topicsteer.guidance.discover import MixtureInput, find_groups
+from topicsteer.guidance.apply import apply_labels
 from topicsteer.guidance.guide import Guide
-from topicsteer.guidance.open_world import latent_positions
+from topicsteer.guidance.open_world import GroupInput, find_groups, group_positions, merge_tree
 from topicsteer.labels.codebook import Codebook, Topic, check_topic_name
 from topicsteer.labels.supervision import FORBIDDEN, UNKNOWN
 from topicsteer.model.labelling import training_corpus
@@ -126,17 +125,18 @@ def find_parts(state: FittedState, corpus: Corpus, guide: Guide, topic: int, n: 
     rows = np.flatnonzero(usable & (membership >= least) & (membership > 0))
     if len(rows) > DOCUMENTS:
         rows = np.sort(np.random.default_rng(0).choice(rows, DOCUMENTS, replace=False))
-    if len(rows) < n * DOCUMENTS_PER_GROUP or not guide.directions.shape[1]:
+    if len(rows) < n * DOCUMENTS_PER_GROUP or not guide.features.directions.shape[1]:
         raise ValueError(f"the topic {name!r} has too few documents for {n} groups.")
     terms = corpus.rows.take(rows)
     E = None if corpus.embeddings is None else corpus.embeddings[rows]
-    with workers(threads):
-        D = guide.features(terms, threads, embeddings=E)
-        known = np.ones((len(rows), 1), dtype=np.float32)
-        nobody = np.zeros(len(rows), dtype=np.bool_)
-        none = membership[rows].astype(np.float32)
-        mixture = MixtureInput(terms, latent_positions(D, guide), known, none, nobody, threads)
-        found, tree = find_groups(mixture, max(n, min(GROUPS_PER_PART * n, len(rows) // DOCUMENTS_PER_GROUP)))
+    D = group_positions(*guide.features.of(terms, threads, E))
+    nobody = np.zeros(0, dtype=np.intp)
+    n_groups = max(n, min(GROUPS_PER_PART * n, len(rows) // DOCUMENTS_PER_GROUP))
+    with workers(threads) as run:
+        found = find_groups(GroupInput(terms, D, nobody, np.zeros((0, 0)), run), n_groups)
+    sizes = found.sum(axis=0, dtype=np.float64)
+    certainty = np.minimum((found**2).sum(axis=0) / np.maximum(sizes, 1e-9), 1)
+    tree = merge_tree(np.asarray((terms.T @ found).T, dtype=np.float64), sizes, certainty)
     parts = [np.minimum(found[:, list(part)].sum(axis=1), 1) for part in tree.cut(n)]
     parts = [part for part in parts if (part >= MEMBER).any()]
     if not parts:
@@ -232,9 +232,7 @@ def replanted(state: FittedState, book: Codebook) -> FittedState:
     forbidden = (now.patterns == FORBIDDEN)[now.pattern]
     memberships[:, :known] = tree.raised(np.where(forbidden, 0, memberships[:, :known]))
     labelled = now.supervision.labelled
-    memberships[labelled] = relabelled(memberships[labelled], replace(now.supervision, pattern=now.pattern[labelled]))
-    if state.outside is not None:
-        memberships[:, -1] = np.prod(1 - tree.top(memberships[:, :known]), axis=1)
+    memberships[labelled] = apply_labels(memberships[labelled], replace(now.supervision, pattern=now.pattern[labelled]))
     permitted = now.supervision.permitted(len(state.names), free_in_labelled=True)[now.pattern]
     return replace(now, memberships=memberships, document_topics=np.where(permitted, state.document_topics, 0))
 
@@ -251,7 +249,7 @@ def merge(state: FittedState, group: Sequence[int], name: str | None = None) -> 
     if guided:
         memberships[:, first] = memberships[:, guided].max(axis=1)
     if known and free:
-        memberships[:, -1] = np.prod(1 - memberships[:, :n_known], axis=1)
+        memberships[:, -1] = np.maximum(memberships[:, -1] - np.asarray(state.memberships)[:, free].sum(axis=1), 0)
     classes = [k for topic in free for k in state.free_groups[topic - n_known]]
     groups = list(state.groups)
     free_groups = list(state.free_groups)
@@ -314,7 +312,7 @@ def adopt(state: FittedState, topic: int, name: Hashable) -> FittedState:
     order = [*range(known), topic, *(k for k in range(known, len(state.names)) if k != topic)]
     columns = [*order, len(order)]
     memberships = np.asarray(state.memberships)[:, columns]
-    memberships[:, -1] *= 1 - memberships[:, known]
+    memberships[:, -1] = np.maximum(memberships[:, -1] - memberships[:, known], 0)
     unknown = np.full((len(state.patterns), 1), UNKNOWN, dtype=state.patterns.dtype)
     key = max(state.codebook.keys, default=0) + 1
     first = classes_of(state)

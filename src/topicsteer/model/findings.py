@@ -661,7 +661,7 @@ def _layout(model: TopicModel, rows: maps.Rows, P: Array, progress: Progress | N
     n, seed = len(model.state_.topics.ids), model.random_state
     if model.documents_ is not None and maps.can_lay_out() and len(rows) >= maps.FEWEST:
         X = model._training_rows().take(rows)
-        directions = None if model.guide_ is None else model.guide_.directions
+        directions = None if model.guide_ is None else model.guide_.features.directions
         latent = maps.latent_semantics(X, directions, seed, model.threads)
         points = maps.features(latent, _predicted(model, X, rows, P))
         places, aspect = maps.lay_out(points, seed, model.threads, progress)

@@ -21,7 +21,7 @@ from topicsteer.analysis.documents_to_label import (
     suggest,
 )
 from topicsteer.analysis.label_advice import label_effects
-from topicsteer.guidance.apply import FREE_THRESHOLD, topic_probabilities
+from topicsteer.guidance.apply import FREE_THRESHOLD, merged_classes
 from topicsteer.labels.supervision import CHOSEN, PROBABILITY, Kind
 from topicsteer.model.predictor import beginning
 from topicsteer.nmf.protocols import Rows
@@ -171,7 +171,7 @@ class LabelHelp:
         state, guide = self._model.state_, self._model.guide_
         if guide is None:
             raise ValueError("an audit needs labels and guidance: label some documents, and fit with guidance.")
-        found = topic_probabilities(guide.left_out_probabilities(), state.groups, state.codebook.forest)
+        found = state.codebook.forest.raised(merged_classes(guide.left_out_probabilities(), state.groups))
         return audit(found, guide.rows, state.supervision)[:n]
 
     def effects(self) -> Frame:

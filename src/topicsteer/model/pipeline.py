@@ -16,17 +16,16 @@ from topicsteer.backends import as_rows, block_penalties
 from topicsteer.corpora import Documents
 from topicsteer.corpora.documents import Names
 from topicsteer.guidance.apply import apply_guide, leave_empty, topic_classes, warn_of_unsupported
+from topicsteer.guidance.features import BACKGROUND, Features, Sample
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import Encoder, TopicTexts, term_constraints_of, topic_texts
-from topicsteer.guidance.open_world import free_topics, open_guide
-from topicsteer.guidance.ridge import Choice, no_report
-from topicsteer.guidance.train import BACKGROUND, Sample, train_guide
-from topicsteer.guidance.tree import train_tree
+from topicsteer.guidance.regression import Choice
+from topicsteer.guidance.train import free_topics, learn_guide, no_report
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, supervise
 from topicsteer.labels.supervision import Origin, Supervision
 from topicsteer.model.predictor import Predictor
-from topicsteer.model.settings import Settings
+from topicsteer.model.settings import WORDS, Settings
 from topicsteer.model.spool import Spool, documents_of, named_columns
 from topicsteer.model.state import FittedState, digests, fingerprint
 from topicsteer.nmf.blocks import slices
@@ -47,8 +46,9 @@ from topicsteer.system.files import Scratch
 from topicsteer.system.memory import release_memory
 from topicsteer.system.types import JSON, Array, Progress, Report
 from topicsteer.system.values import check_ids
+from topicsteer.text.meaning import knows, term_vectors, text_vectors
 from topicsteer.text.vectorizer import TextVectorizer
-from topicsteer.text.words import join_pairs, paired
+from topicsteer.text.words import is_weak, join_pairs, paired, without_weak
 
 # Seed of the guide. It does not follow ``random_state``, so that known and free topics come back with any seed.
 GUIDE_SEED = 0
@@ -93,20 +93,17 @@ class Cold:
 
     Parameters
     ----------
-    directions : array, optional
-        Latent directions of an earlier guide.
-    latent : array (n_documents, any), optional
-        Latent semantics of the documents along these directions.
+    features : Features, optional
+        Features of an earlier guide, which do not depend on labels.
     names : TopicTexts, optional
         Texts about the topics.
     choice : Choice, optional
-        Settings of the ridge regression for flat topics.
+        Settings of features and regressions.
     before : Guide, optional
-        An earlier guide, whose chosen settings or groups are kept.
+        An earlier guide of an open world, whose groups are kept.
     """
 
-    directions: Array | None = None
-    latent: Array | None = None
+    features: Features | None = None
     names: TopicTexts | None = None
     choice: Choice | None = None
     before: Guide | None = None
@@ -151,46 +148,36 @@ def learn(
 
     ``sample`` are the documents to learn from, if their features are to be shared with later steps.
     """
-    X, supervision, before = corpus.rows, corpus.supervision, reuse.before
-    shared: dict[str, Any] = {
-        "names": reuse.names or topic_texts(corpus.codebook, corpus.vectorizer.transform, corpus.encode),
-        "embeddings": corpus.embeddings,
-        "seed": GUIDE_SEED,
-        "threads": settings.threads,
-        "report": report,
-    }
-
-    def in_open_world(closed: Guide, supervision: Supervision, **own: Any) -> Guide:
-        return open_guide(
-            X,
-            supervision,
-            closed,
-            world=settings.world,
-            n_free=settings.wanted_free if isinstance(settings.wanted_free, int) else None,
-            asked=settings.wants_free,
-            previous=before,
-            **shared | own,
-        )
-
-    if not supervision.forest.flat:
-        return train_tree(X, supervision, in_open_world, directions=reuse.directions, latent=reuse.latent, **shared)
-    sample = sample or _sample(corpus, settings, reuse)
-    closed = train_guide(X, supervision, sample=sample, choice=reuse.choice, **shared)
-    release_memory()  # of scores in folds
-    return None if closed is None else in_open_world(closed, supervision, sample=sample)
-
-
-def _sample(corpus: Corpus, settings: Settings, reuse: Cold) -> Sample:
-    """The documents that a guide of flat topics is learnt from."""
-    return Sample(
-        corpus.rows,
-        corpus.supervision,
-        corpus.embeddings,
-        reuse.directions,
-        GUIDE_SEED,
-        settings.threads,
-        reuse.latent,
+    sample = sample or features_sample(corpus, settings, reuse)
+    encode = text_vectors if sample.features.vectors.shape[1] else corpus.encode
+    return learn_guide(
+        sample,
+        reuse.names or topic_texts(corpus.codebook, corpus.vectorizer.transform, encode),
+        choice=reuse.choice,
+        world=settings.world,
+        n_free=settings.wanted_free if isinstance(settings.wanted_free, int) else 0,
+        asked=settings.wants_free,
+        previous=reuse.before,
+        report=report,
     )
+
+
+def features_sample(corpus: Corpus, settings: Settings, reuse: Cold) -> Sample:
+    """The documents that a guide is learnt from."""
+    vectors = None
+    if settings.embeddings == WORDS and corpus.embeddings is None and reuse.features is None:
+        vectors = word_vectors(corpus.vectorizer)
+    return Sample(
+        corpus.rows, corpus.supervision, corpus.embeddings, vectors, reuse.features, GUIDE_SEED, settings.threads
+    )
+
+
+def word_vectors(vectorizer: TextVectorizer) -> Array | None:
+    """Word vector of each term over its weight; None in a language that the vectors do not know."""
+    terms = vectorizer.get_feature_names_out().tolist()
+    if not knows(vectorizer.languages_, terms):
+        return None
+    return np.asarray(term_vectors(terms) / vectorizer.idf_[:, None], dtype=np.float32)
 
 
 def stage_progress(stage: str, progress: Progress | None, detail: str = "") -> Callable[[int, int | None], None]:
@@ -319,9 +306,7 @@ class Outcome:
         """Fields of a state, with topic weights and memberships of all documents."""
         plain = {k: v for k, v in sorted(vars(self.parameters).items()) if isinstance(v, str | int | float | None)}
         options, terms, idf = corpus.vectorizer.get_state()
-        guide, levels = self.guide, None
-        if guide is not None and guide.levels is not None:
-            levels = guide.levels.arrays()
+        guide = self.guide
         return {
             "codebook": corpus.codebook,
             "groups": tuple((k,) for k in range(len(corpus.codebook))),
@@ -338,7 +323,6 @@ class Outcome:
             "thresholds": self.thresholds,
             "guide": None if guide is None else guide.arrays(),
             "outside": None if guide is None else guide.outside_arrays(),
-            "levels": levels,
             "reservoir": reservoir.arrays(),
             "history": vars(history),
         }
@@ -407,7 +391,7 @@ def run(
 ) -> Outcome:
     """Train the guide, apply it and factorise; large results go to the folder."""
     X, supervision, known = corpus.rows, corpus.supervision, len(corpus.codebook)
-    guide, latent = _guide(corpus, settings, start, progress)
+    guide = _guide(corpus, settings, start, progress)
     profiles = label_profiles(X, supervision, np.ones(X.shape[0]))
     parameters, free_groups, free = _plan(corpus, settings, start, guide, profiles)
     n_topics = known + len(free)
@@ -423,17 +407,17 @@ def run(
             n_topics,
             folder=folder,
             embeddings=corpus.embeddings,
-            latent=latent,
             threads=settings.threads,
             progress=stage_progress("guide", progress),
         )
         penalties = guided.penalties
-    latent = None  # and with it the features that the guide was learnt from
     if settings.guidance is not None and not isinstance(start, Continue):
         warn_of_unsupported(supervision, guide)
         if guide is None:
             penalties = leave_empty(X, known, n_topics)
-    constraints = term_constraints_of(corpus.codebook, X.shape[1], corpus.vectorizer.transform)
+    idf = corpus.vectorizer.idf_
+    words_of = lambda texts: without_weak(corpus.vectorizer.transform(texts), idf)  # noqa: E731
+    constraints = term_constraints_of(corpus.codebook, X.shape[1], words_of)
     stage_progress("fit", progress)(0, parameters.max_iter)
     release_memory()  # of the blocks of memberships
     problem = Problem(
@@ -459,6 +443,7 @@ def run(
         stage_progress("fit", progress, f"objective {objective:.5g}")(iteration, parameters.max_iter)
 
     result = solve(problem, scratch, report)
+    result.components[:, is_weak(idf)] = 0
     W = result.weights
     if guide is not None:
         memberships, thresholds = guided.memberships, guided.thresholds
@@ -469,19 +454,16 @@ def run(
     return Outcome(parameters, result, W, guide, memberships, thresholds, penalties, profiles, free_groups)
 
 
-def _guide(
-    corpus: Corpus, settings: Settings, start: Start, progress: Progress | None
-) -> tuple[Guide | None, Callable[[slice], Array | None] | None]:
-    """Train the guide; also return the latent semantics of the documents, if it was learnt from all of them."""
+def _guide(corpus: Corpus, settings: Settings, start: Start, progress: Progress | None) -> Guide | None:
+    """Train the guide."""
     if settings.guidance is None:
-        return None, None
+        return None
     stage_progress("guide", progress)(0, None)
     reuse = start.reuse if isinstance(start, Continue) else start
-    sample = _sample(corpus, settings, reuse)
     report = lambda step: stage_progress("guide", progress, step)(0, None)  # noqa: E731
-    guide = learn(corpus, settings, reuse, sample=sample, report=report)
+    guide = learn(corpus, settings, reuse, report=report)
     release_memory()  # of temporary features
-    return guide, None if corpus.rows.matrix is None or sample.places is None else sample.latent_of
+    return guide
 
 
 def _plan(
@@ -599,14 +581,15 @@ def fit(
 
 
 def reuse_of(earlier: Predictor | None, *, choice: bool = False) -> Cold:
-    """The latent directions of an earlier model of the same documents, which do not depend on labels.
+    """The features of an earlier model of the same documents, which do not depend on labels.
 
-    With ``choice``, also the settings of the ridge regression, for models of parts of the same labels. Without it, the
-    result does not depend on the order in which labels came.
+    With ``choice``, also the settings of features and regressions, for models of parts of the same labels. Without it,
+    the result does not depend on the order in which labels came.
     """
     if earlier is None or earlier.guide is None:
         return COLD
-    return Cold(directions=earlier.guide.directions, choice=earlier.guide.choice if choice else None)
+    guide = earlier.guide
+    return Cold(features=guide.features, choice=guide.choice if choice else None)
 
 
 def _free_names(found: Outcome, corpus: Corpus) -> tuple[str, ...]:

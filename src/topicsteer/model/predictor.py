@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from topicsteer.analysis.topics import all_memberships, proportions
 from topicsteer.corpora import Documents
-from topicsteer.guidance.apply import covered_topics, topic_classes, topic_penalties, topic_probabilities, with_none
+from topicsteer.guidance.apply import covered_topics, topic_classes, topic_penalties, topic_probabilities
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import Embeddings, Encoder, embed, encoder_of
 from topicsteer.labels.codebook import Codebook
@@ -284,7 +284,7 @@ class Predictor:
         if guide is None or not guide.embedding or not embed:
             return X, None
         source = self.encoder if embeddings is None else embeddings
-        width = len(guide.dense) - len(guide.seen)
+        width = len(guide.features.centre)
         if not texts:
             return X, np.zeros((0, width), dtype=np.float32)
         return X, embed_new(source, texts, width, self.state.encoder)
@@ -332,7 +332,7 @@ class Predictor:
         state = self.state
         if state.guide is None:
             return None
-        return Guide.from_arrays(state.guide, sum(map(len, state.groups)), state.outside, state.levels)
+        return Guide.from_arrays(state.guide, state.outside)
 
     def belongs(self, X: sp.csr_array, embeddings: Array | None) -> Array:
         """Memberships of documents, with the columns of the state's memberships; labels are ignored."""
@@ -340,8 +340,7 @@ class Predictor:
         if self.guide is None:
             return forest.summed(self._shares(X)[:, :known])
         classes = self.guide.probabilities(X, self.threads, embeddings=embeddings, plain=X.shape[0] <= FEW)
-        found = topic_probabilities(classes, self._classes, forest)
-        return with_none(found, known, forest) if self.guide.open else found
+        return topic_probabilities(classes, self._classes, forest, known, self.guide)
 
     def all_memberships(self, X: sp.csr_array, embeddings: Array | None, found: Array | None = None) -> Array:
         """Memberships of documents in all topics, from the result of :meth:`belongs`; the last column is P(none)."""

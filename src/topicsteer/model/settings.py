@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Number of free topics if the user does not choose one.
 DEFAULT_FREE = 10
+# Name of the word vectors that come with the package.
+WORDS = "words"
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Settings:
     descriptions: Mapping[str, str] | None
     vectorizer: TextVectorizer | None
     estimator: TSNMF | None
+    embeddings: str | None
     random_state: int
     threads: int | None
 
@@ -58,6 +61,8 @@ class Settings:
             raise ValueError('path_separator must have a character that is not a space, such as "/"; None = no paths.')
         if settings.world not in (None, "open", "closed"):
             raise ValueError(f'world must be "open", "closed" or None; got {settings.world!r}.')
+        if settings.embeddings not in (None, WORDS):
+            raise ValueError(f'embeddings must be "{WORDS}" or None here; pass {settings.embeddings!r} to fit.')
         return settings
 
     @property
@@ -73,7 +78,7 @@ class Settings:
     def new_vectorizer(self) -> TextVectorizer:
         """An unfitted vectoriser with the options of the given one, or with the defaults."""
         if self.vectorizer is None:
-            return TextVectorizer(threads=self.threads)
+            return TextVectorizer(threads=self.threads, weak_stop_words=self.embeddings == WORDS)
         return TextVectorizer(**self.vectorizer.get_params())
 
     def new_parameters(self, X: Rows, profiles: Array, *, guide: Guide | None, free: int | None = None) -> Parameters:

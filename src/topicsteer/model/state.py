@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from topicsteer.analysis.topics import Topics
 from topicsteer.guidance.apply import Memberships
-from topicsteer.guidance.latent import block_sizes
+from topicsteer.guidance.features import block_sizes
 from topicsteer.labels.codebook import Codebook, TopicRecord
-from topicsteer.labels.forest import Forest, cycle
+from topicsteer.labels.forest import cycle
 from topicsteer.labels.supervision import Origin, Supervision
 from topicsteer.system import arrays as storage
 from topicsteer.system.files import locked
@@ -211,44 +211,30 @@ SCHEMA = (
     ),
     Field("thresholds", "f", ("known",), 0, 1, about="membership threshold of each topic"),
     Field("digests", "u", ("documents",), about="hash of each document's id and text"),
-    Field("guide_basis", "f", ("terms", "directions"), about="latent directions, word weights, log ratios"),
-    Field("guide_dense", "f", ("dense", "covered"), about="weights of latent semantics and embeddings"),
-    Field("guide_scale", "f", ("covered",)),
-    Field("guide_calibration", "f", (6,)),
-    Field("guide_rarity", "f", ("covered",)),
-    Field("guide_shift", "f", ("covered",)),
-    Field("guide_second_shift", "f", ("covered",)),
-    Field("guide_mix", "f", (4,), about="weights of the second round; 1 0 0 0 if there is none"),
-    Field("guide_settings", "f", (4,), 0, about="weight of embeddings and names, ridge, labels"),
-    Field("guide_covered", "i", ("covered",), 0, "guided", about="topics with labels or a useful name"),
+    Field("guide_directions", "f", ("terms", "directions"), about="directions of the latent semantics"),
+    Field("guide_vectors", "f", ("terms", "size"), about="word vectors over term weights"),
+    Field("guide_centre", "f", ("meaning",), about="mean vector of the documents"),
+    Field("guide_softmax", "f", ("inputs", "classes"), about="softmax regression"),
+    Field("guide_dense", "f", ("dimensions", "classes"), about="ridge regression and centroids"),
+    Field("guide_ratios", "f", ("terms", "classes"), about="log ratios of terms"),
+    Field("guide_offset", "f", ("classes",)),
+    Field("guide_mix", "f", (3,), about="weight of the softmax regression, coupling, intercept"),
+    Field("guide_settings", "f", (5,), 0, about="share of meaning, weight of names, ridge, sharpness, labels"),
+    Field("guide_covered", "i", ("covered",), 0, "parents", about="topics with labels or a useful name"),
+    Field("guide_parents", "i", ("parents",), -1, "parents", about="parent of each topic in the guide"),
     Field("guide_rows", "i", ("learnt",), 0, "documents", about="labelled documents of the training"),
-    Field("guide_left_out", "f", ("learnt", "covered"), 0, 1, nan=True, about="leave-one-out probabilities"),
-    Field("guide_seen", "f", ("latent", "latent")),
-    Field("outside_weights", "f", ("folds", "dense", "judged"), about="evidence of known topics, of a tree the leaves"),
-    Field("outside_normal", "f", ("folds", "judged"), 1e-9),
-    Field("outside_evidence", "f", ("points",), 0),
-    Field("outside_probability", "f", ("points",), 0, 1, about="probability of no known topic"),
+    Field("guide_left_out", "f", ("learnt", "covered"), 0, 1, nan=True, about="probabilities without their labels"),
+    Field("guide_seen", "f", ("positions", "positions")),
+    Field("outside_softmax", "f", ("inputs", "every"), about="the same for known topics and groups"),
+    Field("outside_dense", "f", ("dimensions", "every")),
+    Field("outside_ratios", "f", ("terms", "every")),
+    Field("outside_offset", "f", ("every",)),
+    Field("outside_mix", "f", (3,)),
+    Field("outside_none", "f", (2,), about="slope and intercept of the log odds of P(none)"),
     Field("outside_merges", "i", ("merges", 2), 0, "groups", about="groups in the order of merging"),
     Field("outside_costs", "f", ("merges",), 0),
     Field("outside_sizes", "f", ("groups",), 0, about="expected documents of each group"),
     Field("outside_certainty", "f", ("groups",), 0, 1, about="their mean probability in their documents"),
-    Field("outside_component_weights", "f", ("dense", "groups"), about="groups that are components"),
-    Field("outside_component_levels", "f", ("groups",)),
-    Field("outside_component_slopes", "f", ("groups",), 0),
-    Field("outside_closed_dense", "f", ("dense", "closed"), about="the guide as if each document had a known topic"),
-    *(Field(f"outside_closed_{name}", "f", ("closed",)) for name in ("scale", "rarity", "shift", "second_shift")),
-    Field("outside_closed_calibration", "f", (6,)),
-    Field("outside_closed_mix", "f", (4,)),
-    Field("outside_closed_covered", "i", ("closed",), 0, "base"),
-    Field("levels_parents", "i", ("classes",), -1, "classes", about="parent of each topic in the guide"),
-    Field("levels_base", "i", (1,), 0, about="level of the tree that `guide` belongs to"),
-    Field("levels_sizes", "i", ("levels",), 0, about="topics that the guide of each other level covers"),
-    Field("levels_dense", "f", ("dense", "cells")),
-    *(Field(f"levels_{name}", "f", ("cells",)) for name in ("scale", "rarity", "shift", "second_shift")),
-    Field("levels_calibration", "f", ("levels", 6)),
-    Field("levels_mix", "f", ("levels", 4)),
-    Field("levels_covered", "i", ("cells",), 0, "classes"),
-    Field("levels_left_out", "f", ("learnt", "cells"), 0, 1, nan=True),
     Field("reservoir_rows", "i", ("retained",), 0, "documents", about="retained documents"),
     Field("reservoir_keys", "f", ("retained",), 0, about="random sort keys"),
     Field("reservoir_data", "f", ("entries",), 0, about="their terms, as CSR arrays"),
@@ -265,10 +251,11 @@ SCHEMA = (
     Field("history_scale", "f", ("topics",)),
 )
 # Prefixes of arrays that are present together or not at all.
-GROUPS = ("guide", "outside", "levels", "reservoir", "history", "origin")
-# Arrays that may be missing from a group that is present; arrays of a part are present together or not at all.
-PARTS = [{f.name for f in SCHEMA if f.name.startswith(prefix)} for prefix in ("outside_component_", "outside_closed_")]
-OPTIONAL = {"reservoir_embeddings"}.union(*PARTS)
+GROUPS = ("guide", "outside", "reservoir", "history", "origin")
+# Arrays of an open world with groups are present together or not at all.
+WITH_GROUPS = {f.name for f in SCHEMA if f.name.startswith("outside_")} - {"outside_counts"}
+# Arrays that may be missing from a group that is present.
+OPTIONAL = {"reservoir_embeddings"} | WITH_GROUPS
 
 
 def check(arrays: Arrays, sizes: Mapping[str, int]) -> None:
@@ -311,24 +298,17 @@ def check(arrays: Arrays, sizes: Mapping[str, int]) -> None:
     for f in SCHEMA:
         if f.name in arrays:
             _check_range(f, arrays[f.name], size)
-    for part in PARTS:
-        if (missing := sorted(part - set(arrays))) and len(missing) < len(part):
-            raise StateError(f"the array {missing[0]!r} is missing")
-    if "levels" in present:
-        _check_levels(arrays, size, "guide" in present)
+    if (missing := sorted(WITH_GROUPS - set(arrays))) and len(missing) < len(WITH_GROUPS):
+        raise StateError(f"the array {missing[0]!r} is missing")
     if "guide" in present:
-        q = size["directions"] - size["covered"] * _rounds(arrays["guide_mix"])
-        q -= size["closed"] * _rounds(arrays["outside_closed_mix"]) if "outside_closed_mix" in arrays else 0
-        q -= _level_columns(arrays) if "levels" in present else 0
-        latent = sum(block_sizes(q)) if q >= 0 else -1
-        width = size["dense"] - latent  # width of the embeddings
-        known_width = size.get("embedding", width) if arrays["guide_settings"][0] else 0
-        if size["latent"] != latent or width != known_width or width < 0:
-            raise StateError("the arrays 'guide_basis', 'guide_dense' and 'guide_seen' do not fit each other")
+        _check_guide(arrays, size)
     if "outside" in present:
-        if "guide" not in present or not size["points"]:
-            raise StateError("an open world needs a guide, and points of evidence")
-        _check_merges(arrays["outside_merges"], size["groups"])
+        if "guide" not in present or size["parents"] != counts_known(arrays):
+            raise StateError("the arrays of an open world do not fit the guide")
+        if "outside_none" in arrays:
+            _check_merges(arrays["outside_merges"], size["groups"])
+            if size["every"] != size["covered"] + size["groups"]:
+                raise StateError("the arrays of an open world do not fit each other")
     if "reservoir" in present:
         rows, indptr = arrays["reservoir_rows"], arrays["reservoir_indptr"]
         whole = len(indptr) == len(rows) + 1 and indptr[0] == 0 and indptr[-1] == len(arrays["reservoir_data"])
@@ -336,9 +316,21 @@ def check(arrays: Arrays, sizes: Mapping[str, int]) -> None:
             raise StateError("the arrays of the retained documents do not fit each other")
 
 
-def _rounds(mix: NDArray[Any]) -> int:
-    """Number of rounds of a guide, from the weights of the second one."""
-    return 2 if mix[1:3].any() else 1
+def counts_known(arrays: Arrays) -> int:
+    """Number of known topics of an open world."""
+    return int(arrays["outside_counts"][0])
+
+
+def _check_guide(arrays: Arrays, size: Mapping[str, int]) -> None:
+    """Check that the arrays of a guide have the dimensions of its features."""
+    latent = sum(block_sizes(size["directions"]))
+    fits = size["dimensions"] == latent + size["meaning"] and size["inputs"] == size["dimensions"] + 1
+    fits &= size["size"] in (0, size["meaning"]) and size["covered"] <= size["classes"] <= size["covered"] + 1
+    fits &= size["positions"] in (latent, size["dimensions"]) and arrays["guide_settings"][0] <= 1
+    if not fits:
+        raise StateError("the arrays of the guide do not fit each other")
+    if cycle(arrays["guide_parents"].tolist()):
+        raise StateError("the array 'guide_parents' is not a tree")
 
 
 def _usual(dtype: np.dtype[Any]) -> bool:
@@ -366,26 +358,6 @@ def _check_merges(merges: NDArray[Any], n_groups: int) -> None:
         if first == second or not {first, second} <= there:
             raise StateError("the array 'outside_merges' merges a group twice")
         there.remove(second)
-
-
-def _check_levels(arrays: Arrays, size: Mapping[str, int], guided: bool) -> None:
-    """Check that the levels of a guide belong to one tree: all its topics, and all its cuts."""
-    parents = arrays["levels_parents"].tolist()
-    known = size["base"] if "base" in size else size["guided"]
-    if not guided or len(parents) != known:
-        raise StateError("the arrays of the levels do not fit the guide")
-    if cycle(parents) or not any(parent >= 0 for parent in parents):
-        raise StateError("the array 'levels_parents' is not a tree")
-    cuts = len(Forest(tuple(parents)).cuts)
-    sizes = arrays["levels_sizes"]
-    if len(sizes) != cuts - 1 or not arrays["levels_base"][0] < cuts or sizes.sum() != size["cells"]:
-        raise StateError("the array 'levels_sizes' has other levels than the tree")
-
-
-def _level_columns(arrays: Arrays) -> int:
-    """Columns of the basis that belong to the levels."""
-    sizes, mixes = arrays["levels_sizes"].tolist(), arrays["levels_mix"]
-    return sum(size * _rounds(mix) for size, mix in zip(sizes, mixes, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -424,8 +396,8 @@ class FittedState:
         Where the embeddings of the fit came from; see `topicsteer.model.predictor`.
     components ... digests : arrays
         See :data:`SCHEMA`.
-    guide, outside, levels, reservoir, history, origin : mapping of arrays or None
-        Arrays of the guide, an open world, a tree of topics and the retained documents. Then the statistics of all
+    guide, outside, reservoir, history, origin : mapping of arrays or None
+        Arrays of the guide, an open world and the retained documents. Then the statistics of all
         other documents, and the origin of labels.
     """
 
@@ -454,7 +426,6 @@ class FittedState:
     digests: NDArray[np.uint64]
     guide: Arrays | None = field(default=None)
     outside: Arrays | None = field(default=None)
-    levels: Arrays | None = field(default=None)
     reservoir: Arrays | None = field(default=None)
     history: Arrays | None = field(default=None)
     origin: Arrays | None = field(default=None)
@@ -508,7 +479,10 @@ class FittedState:
     @property
     def uses_embeddings(self) -> bool:
         """Whether the guide was learnt from embeddings too, so that new texts need them."""
-        return self.guide is not None and bool(self.guide["settings"][0] > 0)  # the weight of the embeddings
+        guide = self.guide
+        if guide is None or guide["vectors"].shape[1] or not len(guide["centre"]):
+            return False
+        return bool(guide["settings"][0] > 0)  # the share of the embeddings
 
     def accepts(self, documents: Documents) -> bool:
         """Whether these are the documents of the model."""
@@ -522,8 +496,7 @@ class FittedState:
     @property
     def believes_open(self) -> bool:
         """Whether documents seem to have none of the known topics; free topics that were asked for do not show it."""
-        asked_for = self.outside is not None and not len(self.outside["weights"]) and bool(self.outside["counts"][1])
-        return self.open and not asked_for
+        return self.open
 
     def judge(self, memberships: Array) -> Memberships:
         """Decide on the topics of documents from their memberships, by the thresholds and the tree of this model."""

@@ -176,6 +176,7 @@ class TopicModel:
         descriptions: Mapping[str, str] | None = None,
         vectorizer: TextVectorizer | None = None,
         estimator: TSNMF | None = None,
+        embeddings: str | None = "words",
         random_state: int = 0,
         threads: int | None = None,
     ) -> None:
@@ -191,6 +192,7 @@ class TopicModel:
         self.descriptions = descriptions
         self.vectorizer = vectorizer
         self.estimator = estimator
+        self.embeddings = embeddings
         self.random_state = random_state
         self.threads = threads
 
@@ -816,8 +818,7 @@ class TopicModel:
         if self._embeddings is None and self._encoder is not None:
             self._embeddings = embed(self._encoder, self._texts())
         if self._embeddings is None:
-            width = len(self.guide_.dense) - len(self.guide_.seen)
-            raise ValueError(missing_embeddings(self.state_.encoder, width))
+            raise ValueError(missing_embeddings(self.state_.encoder, len(self.guide_.features.centre)))
         return self._embeddings
 
     @property

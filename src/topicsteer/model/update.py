@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents
-from topicsteer.guidance.apply import relabelled
+from topicsteer.guidance.apply import apply_labels
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import Embeddings, encoder_of
 from topicsteer.labels.codebook import Codebook
@@ -261,7 +261,7 @@ def update(
         state,
         _topics_before(state, ratio, X.shape[1] - len(ratio)),
         history.widen(len(state.codebook), news.new_topics, 0),
-        _reuse(state, corpus, reservoir, before),
+        _reuse(state, reservoir, before, ratio),
     )
     found = run(corpus, settings, start, folder=Path(), progress=progress)
     if account.topics and news.total > len(reservoir.rows):
@@ -333,19 +333,17 @@ def _reweighed(X: sp.csr_array, ratio: Array, n_terms: int) -> sp.csr_array:
     return X
 
 
-def _reuse(state: FittedState, corpus: Corpus, reservoir: Reservoir, before: Guide | None) -> Cold:
-    """The choices of the last guide, which are reused until the retained documents grow by a tenth."""
+def _reuse(state: FittedState, reservoir: Reservoir, before: Guide | None, ratio: Array) -> Cold:
+    """The features of the last guide, which are reused until the retained documents grow by a tenth, and its groups."""
     if before is None:
         return COLD
-    fresh = _is_fresh(state, reservoir)
-    before = before.renumbered(before.rows, reservoir.X.shape[1])
-    if before.open:
-        return Cold(directions=None if fresh else before.directions, before=before)
-    if fresh:
-        return COLD
-    before = before.renumbered(reservoir.positions(before.rows))
-    same = corpus.supervision.topics == state.codebook.names and all(len(group) == 1 for group in state.groups)
-    return Cold(directions=before.directions, before=before if same else None)
+    n_terms = reservoir.X.shape[1]
+    before = before.renumbered(before.rows, n_terms)
+    weights = np.pad(ratio, (0, n_terms - len(ratio)), constant_values=1)[:, None]
+    vectors = np.asarray(before.features.vectors / weights, dtype=np.float32)  # of counts, under the new term weights
+    before = replace(before, features=replace(before.features, vectors=vectors))
+    features = None if _is_fresh(state, reservoir) else before.features
+    return Cold(features=features, before=before if before.open else None)
 
 
 def _is_fresh(state: FittedState, reservoir: Reservoir) -> bool:
@@ -393,7 +391,7 @@ def _merge(
     memberships = every(state.memberships, found.memberships)
     late = rows[news.changed]
     own = replace(news.supervision, pattern=news.supervision.pattern[late])
-    memberships[late] = relabelled(memberships[late], own)
+    memberships[late] = apply_labels(memberships[late], own)
     history = history.times(scale.astype(W.dtype))
     learnt_from = len(reservoir.rows) if _is_fresh(state, reservoir) else state.learnt_from
     if found.guide is not None:

@@ -42,6 +42,34 @@ def available() -> bool:
     return True
 
 
+def knows(languages: Sequence[str], terms: Sequence[str]) -> bool:
+    """Whether the vectors know the language of a corpus: they were made from English texts.
+
+    If no language was recognised, because there are no stop words, most terms must be one or two tokens.
+
+    Examples
+    --------
+    >>> knows(["en"], []), knows(["de"], []), knows([], ["credit", "card"]), knows([], ["Überweisung"])
+    (True, False, True, False)
+    """
+    if languages or not available():
+        return available() and "en" in languages
+    tokenizer, _ = _table()
+    some = [term for term in terms if " " not in term][:: max(len(terms) // 500, 1)]
+    tokens = sum(_spelling(tokenizer, term)[1] for term in some)
+    return bool(some) and tokens <= 2 * len(some)
+
+
+def _spelling(tokenizer: "Tokenizer", word: str) -> tuple[list[int], int]:
+    """Tokens of a word with or without a capital, whichever has fewer, and their number.
+
+    Terms are in lower case, and names such as "Iraq" are one token only with their capital.
+    """
+    spelt = (tokenizer.encode(one, add_special_tokens=False).ids for one in (word, word.capitalize()))
+    found = min(spelt, key=len)
+    return found, len(found)
+
+
 def term_vectors(terms: Sequence[str]) -> NDArray[np.float32]:
     """Sum the token vectors of each term.
 
@@ -92,7 +120,7 @@ def text_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
     >>> bool((names == names[0]).all())
     True
     """
-    return _sums([_BORDER.sub(" ", text).strip().lower() for text in texts])
+    return _sums([_BORDER.sub(" ", text).lower() for text in texts])
 
 
 def _sums(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -101,11 +129,14 @@ def _sums(texts: Sequence[str]) -> NDArray[np.float32]:
     sums = np.zeros((len(texts), SIZE), np.float32)
     for first in range(0, len(texts), _BATCH):
         # One by one: after `encode_batch`, which uses threads, a fork would print a warning.
-        tokens = [tokenizer.encode(text, add_special_tokens=False).ids for text in texts[first : first + _BATCH]]
+        tokens = [
+            [token for word in text.split() for token in _spelling(tokenizer, word)[0]]
+            for text in texts[first : first + _BATCH]
+        ]
         sizes = np.array([len(own) for own in tokens])
         filled = np.flatnonzero(sizes)
         if len(filled):
-            vectors = table[np.concatenate(tokens).astype(np.intp)].astype(np.float32)
+            vectors = table[np.array([token for own in tokens for token in own], dtype=np.intp)].astype(np.float32)
             starts = np.cumsum(sizes) - sizes
             sums[first + filled] = np.add.reduceat(vectors, starts[filled], axis=0)
     return sums
