@@ -1,0 +1,188 @@
+"""Constants of the guide, their halved and doubled values, and what a guide with them finds in a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from experiments.meaning import package
+from experiments.meaning.cells import Draw, draw, hidden_ap, macro_ap
+from experiments.meaning.corpora import Corpus, load
+from experiments.shared import internals
+
+CORPORA = ("banking77", "cap_nyt", "reuters", "20newsgroups")
+CELLS = ("names", "names+5", "10%", "hidden10")
+# Where the constants are: all numbers of the first module, and some of the others.
+SETTINGS = "settings"
+ELSEWHERE = {
+    "classes": ("STEPS", "LAST_STEPS", "CHOICE_DOCUMENTS", "MIX_PAIRS"),
+    "latent": ("DIMENSIONS", "MIN_DIMENSIONS"),
+    "likelihood": ("MAX_COUPLING",),
+    "open_world": ("FEW_LABELS", "LABELLED_WEIGHT", "RIDGE", "TYPICAL_DOCUMENTS", "FEW_LABELS_FACTOR", "TAILS"),
+    "train": ("MIN_TOPIC_DOCUMENTS", "MIN_TOPIC_SHARE"),
+}
+# Candidates for a choice. Halved: the lower half of them. Doubled: all of them doubled.
+GRIDS = ("SHARES", "NAME_WEIGHTS", "RIDGES", "SHARPNESSES")
+# Constants of groups: cells with nothing hidden do not read them.
+OPEN_ONLY = (
+    *("GROUPS", "GROUP_SHARE", "KAPPA", "STARTS", "GROUP_STEPS", "GROUP_ROUNDS", "CORE", "LEAST_CORE"),
+    *("MIN_TOPIC_DOCUMENTS", "MIN_TOPIC_SHARE"),
+)
+# Values between 0 and 1 that are shares of a whole, and stay below 1.
+SHARES_OF_A_WHOLE = ("SHARES", "KEPT_SPREAD", "OPEN_SHARE", "GROUP_SHARE", "TAILS", "MIN_TOPIC_SHARE")
+# Least values that make sense.
+LEAST = {"FOLDS": 2}
+CHANGES = ("halved", "doubled")
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constant: its module and name, and its place in a tuple of unlike numbers."""
+
+    module: str
+    name: str
+    place: int | None = None
+
+    @property
+    def title(self) -> str:
+        """Name on the page."""
+        return self.name if self.place is None else f"{self.name}[{self.place}]"
+
+    @property
+    def whole(self) -> Any:
+        """The value in the module."""
+        return getattr(modules()[self.module], self.name)
+
+    @property
+    def value(self) -> Any:
+        """The value."""
+        return self.whole if self.place is None else self.whole[self.place]
+
+    def changed(self, change: str) -> Any:
+        """The value halved or doubled."""
+        value = self.value
+        if self.name in GRIDS and change == "halved":
+            return value[: -(-len(value) // 2)]
+        if isinstance(value, tuple):
+            return tuple(self._one(number, change) for number in value)
+        if isinstance(value, np.ndarray):
+            return np.array([self._one(number, change) for number in value.tolist()])
+        return self._one(value, change)
+
+    def _one(self, value: float, change: str) -> float:
+        if change == "halved":
+            found = value / 2
+        elif self.name in SHARES_OF_A_WHOLE and 2 * value >= 1:
+            found = 1 - (1 - value) / 2
+        else:
+            found = 2 * value
+        return max(round(found), LEAST.get(self.name, 1)) if isinstance(value, int) else found
+
+    @contextmanager
+    def replaced(self, change: str) -> Iterator[None]:
+        """Replace the constant wherever the guide reads it."""
+        whole, value = self.whole, self.changed(change)
+        if self.place is not None:
+            value = (*whole[: self.place], value, *whole[self.place + 1 :])
+        with ExitStack() as stack:
+            for module in modules().values():
+                if getattr(module, self.name, None) is whole and (self.module == SETTINGS or self._is_home(module)):
+                    stack.enter_context(mock.patch.object(module, self.name, value))
+            yield
+
+    def _is_home(self, module: Any) -> bool:
+        return module is modules()[self.module]
+
+
+@lru_cache
+def modules() -> dict[str, Any]:
+    """Modules of the guide."""
+    return internals.guide_modules()
+
+
+def constants() -> list[Constant]:
+    """All constants of the study."""
+    found = []
+    for name, value in vars(modules()[SETTINGS]).items():
+        if name.isupper() and isinstance(value, tuple) and name not in GRIDS:
+            found += [Constant(SETTINGS, name, place) for place in range(len(value))]
+        elif name.isupper():
+            found.append(Constant(SETTINGS, name))
+    return found + [Constant(module, name) for module, names in ELSEWHERE.items() for name in names]
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """A draw of labels, ready for guides."""
+
+    corpus: Corpus
+    drawn: Draw
+    task: internals.GuideTask
+    features: Any
+
+
+@lru_cache(maxsize=len(CORPORA) * len(CELLS))
+def cell_of(name: str, cell: str, seed: int) -> Cell:
+    """A cell with built-in meaning."""
+    corpus = load(name)
+    drawn = draw(corpus, cell, seed)
+    given = package.labels(corpus, drawn, package.topic_names(corpus, drawn))
+    task = internals.GuideTask(corpus.texts, given, free_topics=len(drawn.hidden), **package.words(corpus, drawn))
+    return Cell(corpus, drawn, task, task.features())
+
+
+def measure(name: str, cell: str, seed: int, constant: Constant | None = None, change: str = "") -> dict[str, Any]:
+    """AP of known and hidden topics by a guide, with a changed constant or without."""
+    world = cell_of(name, cell, seed)
+    features = world.features
+    with ExitStack() as stack:
+        if constant is not None:
+            stack.enter_context(constant.replaced(change))
+            if constant.module == "latent":
+                features = world.task.features()
+        known, free = world.task.memberships(features)
+    hidden = hidden_ap(world.corpus, world.drawn, free) if len(world.drawn.hidden) else None
+    return {"known": macro_ap(world.corpus, world.drawn, known), "hidden": hidden}
+
+
+Row = dict[str, Any]
+
+
+def plan(seeds: list[int]) -> list[Row]:
+    """All trials: the constants as they are, then each halved and doubled."""
+    changes = [("", "")] + [(constant.title, change) for constant in constants() for change in CHANGES]
+    return [
+        {"constant": constant, "change": change, "corpus": corpus, "cell": cell, "seed": seed}
+        for seed in seeds
+        for constant, change in changes
+        for corpus in CORPORA
+        for cell in (CELLS if constant.split("[")[0] not in OPEN_ONLY else ("hidden10",))
+    ]
+
+
+def key_of(row: Row) -> tuple[Any, ...]:
+    """What identifies a trial."""
+    return tuple(row[part] for part in ("constant", "change", "corpus", "cell", "seed"))
+
+
+def perform(row: Row) -> Row:
+    """Result of a trial."""
+    constant = {one.title: one for one in constants()}.get(row["constant"])
+    found = measure(row["corpus"], row["cell"], row["seed"], constant, row["change"])
+    numbers = {name: None if value is None else round(value, 4) for name, value in found.items()}
+    if constant is None:
+        return numbers
+    return {"value": shown(constant.value), "changed": shown(constant.changed(row["change"]))} | numbers
+
+
+def shown(value: Any) -> str:
+    """Numbers as text."""
+    if isinstance(value, tuple | np.ndarray):
+        return ", ".join(f"{number:g}" for number in value)
+    return f"{value:g}"
