@@ -47,7 +47,7 @@ def text(rows: list[Row], planned: int, code: str) -> str:
         if set(changes) == set(CHANGES) and max(map(abs, each), default=0.0) < LEAST:
             idle.append(f"`{name}`")
         value = next(iter(changes.values()))[0]["value"]
-        means = [f"{changes[c][0]['changed']}: {mean_changes(changes[c], before)}" if changes[c] else "" for c in CHANGES]
+        means = [change_text(changes[change], before) for change in CHANGES]
         lines.append([f"`{name}`", value, *means, largest(changes, before)])
     done = f"{len(own):,} of {planned:,} trials are done." if len(own) < planned else "All trials are done."
     head = ["constant", "value", "halved", "doubled", "largest"]
@@ -63,7 +63,14 @@ def text(rows: list[Row], planned: int, code: str) -> str:
     return page if len(own) == planned else page.replace("\n\n", f"\n\n{done}\n\n", 1).replace(f" {done}\n", "\n", 1)
 
 
-def differences(row: Row, before: dict[tuple[str, str], Row], measures: tuple[str, ...] = ("known", "hidden")) -> list:
+def change_text(rows: list[Row], before: dict[tuple[str, str], Row]) -> str:
+    """The changed value, and the mean changes that it makes."""
+    return f"{rows[0]['changed']}: {mean_changes(rows, before)}" if rows else ""
+
+
+def differences(
+    row: Row, before: dict[tuple[str, str], Row], measures: tuple[str, ...] = ("known", "hidden")
+) -> list[float]:
     """Changes of AP in a cell."""
     base = before.get((row["corpus"], row["cell"]), {})
     return [row[m] - base[m] for m in measures if row[m] is not None and base.get(m) is not None]

@@ -1,4 +1,4 @@
-"""Constants of the guide, their halved and doubled values, and what a guide with them finds in a cell."""
+"""Constants of the guide, their halved and doubled values, and the AP of a guide with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The package in a cell: one fit through `TopicModel`, and what it finds."""
+"""The package in a cell: one fit through `TopicModel`, and its results."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def words(corpus: Corpus, drawn: Draw) -> dict[str, Any]:
 
 
 def topic_names(corpus: Corpus, drawn: Draw) -> list[str]:
-    """Names of the known topics as words; numbers, which say nothing, where the names may not be read."""
+    """Names of the known topics as words; numbers where the names may not be read."""
     if drawn.names:
         return [readable(corpus.topics[k]) for k in drawn.known]
     return [str(k) for k in drawn.known]

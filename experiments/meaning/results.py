@@ -30,7 +30,7 @@ def code() -> str:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """Finished runs, without those of other code; of two with the same key, the later one."""
+    """Finished runs of the present code; of two with the same key, the later one."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     runs = [run for run in map(json.loads, lines) if run.get("code", code()) == code()]
     return list({key_of(run): run for run in runs}.values())

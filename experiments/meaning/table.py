@@ -48,7 +48,7 @@ GOALS: dict[tuple[str, str, str, str], float] = {
 }
 
 Run = dict[str, Any]
-# Runs of one method in one cell by seed, and those of all cells.
+# A cell, and the runs of all cells by method and seed.
 Cell = tuple[str, str, str]
 Runs = dict[Cell, dict[str, dict[int, Run]]]
 
