@@ -20,11 +20,11 @@ half stays, or all are doubled. A share of a whole above .5 goes half the way to
 `python -m experiments.constants` runs the missing trials and writes this page; `--minutes 20` stops early. It needs the
 prepared corpora of [meaning](../meaning/README.md). Code of the guide: `{code}`. {done}
 
-Corpora: {corpora}. Cells: {cells}; built-in word vectors; seed 0. AP is the macro average precision of
-unlabelled documents. Changes are means over corpora and cells: known AP / hidden AP. The largest change is that of one
-corpus, over its cells. Constants of groups are tried where topics are hidden; nothing else reads them. Penalties and
-thresholds change no AP, and `DECLARED`, `MIN_OUTSIDERS`, `NAME_DOCUMENTS` and `NAME_PROBABILITY` are not read in these
-cells, so they are left out.
+Corpora: {corpora}. Cells: {cells}, and for constants of few labels names+1.
+Built-in word vectors, seed 0. AP is the macro average precision of unlabelled documents. Changes are means over corpora
+and cells: known AP / hidden AP. The largest change is that of one corpus, over its cells. Constants of groups are tried
+where topics are hidden; nothing else reads them. Penalties and thresholds change no AP, and `DECLARED`,
+`MIN_OUTSIDERS`, `NAME_DOCUMENTS` and `NAME_PROBABILITY` are not read in these cells, so they are left out.
 
 {table}
 

@@ -34,6 +34,8 @@ OPEN_ONLY = (
     *("GROUPS", "GROUP_SHARE", "KAPPA", "STARTS", "GROUP_STEPS", "GROUP_ROUNDS", "CORE", "LEAST_CORE"),
     *("MIN_TOPIC_DOCUMENTS", "MIN_TOPIC_SHARE"),
 )
+# Constants for few labels are tried with one label per topic, too.
+FEW_CELL, FEW_ONLY = "names+1", ("", "LENGTH", "FEW", "MIN_LABELS", "NAME_ROUNDS", "KEPT_SPREAD")
 # Values between 0 and 1 that are shares of a whole, and stay below 1.
 SHARES_OF_A_WHOLE = ("SHARES", "KEPT_SPREAD", "OPEN_SHARE", "GROUP_SHARE", "TAILS", "MIN_TOPIC_SHARE")
 # Least values that make sense.
@@ -127,7 +129,7 @@ class Cell:
     features: Any
 
 
-@lru_cache(maxsize=len(CORPORA) * len(CELLS))
+@lru_cache(maxsize=len(CORPORA) * (len(CELLS) + 1))
 def cell_of(name: str, cell: str, seed: int) -> Cell:
     """A cell with built-in meaning."""
     corpus = load(name)
@@ -162,8 +164,15 @@ def plan(seeds: list[int]) -> list[Row]:
         for seed in seeds
         for constant, change in changes
         for corpus in CORPORA
-        for cell in (CELLS if constant.split("[")[0] not in OPEN_ONLY else ("hidden10",))
+        for cell in cells_of(constant.split("[")[0])
     ]
+
+
+def cells_of(name: str) -> tuple[str, ...]:
+    """Cells in which a constant is tried."""
+    if name in OPEN_ONLY:
+        return ("hidden10",)
+    return (*CELLS, FEW_CELL) if name in FEW_ONLY else CELLS
 
 
 def key_of(row: Row) -> tuple[Any, ...]:
