@@ -15,8 +15,9 @@ from experiments.shared.fingerprints import hash_of
 from experiments.shared.internals import guide_sources
 from experiments.shared.terminal import cores, note
 
-FOLDER = Path(__file__).parent
-RESULTS = FOLDER / "constants.jsonl"
+# Folder of the committed page and results.
+HERE = Path(__file__).parent
+RESULTS = "constants.jsonl"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -25,27 +26,30 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=600, help="stop after this time")
     parser.add_argument("--seed", type=int, action="append", help="default: 0")
     parser.add_argument("--constant", action="append", help="default: all")
+    parser.add_argument("--folder", type=Path, default=HERE, help="folder of the page and its results")
     parser.add_argument("--page", action="store_true", help="write the page of the finished trials only")
     options = parser.parse_args(arguments)
     code = hash_of(guide_sources())
     if not options.page:
         run(options, code)
-    text = page.text(read(code), len(trials.plan([0])), code)
-    (FOLDER / "README.md").write_text(text, encoding="utf-8")
+    text = page.text(read(options.folder, code), len(trials.plan([0])), code)
+    (options.folder / "README.md").write_text(text, encoding="utf-8")
     return 0
 
 
-def read(code: str) -> list[dict[str, Any]]:
+def read(folder: Path, code: str) -> list[dict[str, Any]]:
     """Finished trials of this code of the guide."""
-    lines = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else []
+    path = folder / RESULTS
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [row for row in map(json.loads, lines) if row["code"] == code]
 
 
 def run(options: argparse.Namespace, code: str) -> None:
     """Run the missing trials of some constants; trials of other code leave the file."""
     end = time.monotonic() + 60 * options.minutes
-    done = read(code)
-    RESULTS.write_text("".join(f"{json.dumps(row)}\n" for row in done), encoding="utf-8")
+    path = options.folder / RESULTS
+    done = read(options.folder, code)
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in done), encoding="utf-8")
     finished = {trials.key_of(row) for row in done}
     planned = [
         row
@@ -54,7 +58,7 @@ def run(options: argparse.Namespace, code: str) -> None:
     ]
     missing = [row for row in planned if trials.key_of(row) not in finished]
     note(f"{len(planned) - len(missing):,} of {len(planned):,} trials are done; {cores()} cores")
-    with RESULTS.open("a", encoding="utf-8") as file, warnings.catch_warnings():
+    with path.open("a", encoding="utf-8") as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of names without a word in the corpus
         for row in missing:
             if time.monotonic() > end:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,14 +20,20 @@ from experiments.shared import internals
 
 CORPORA = ("banking77", "cap_nyt", "reuters", "20newsgroups")
 CELLS = ("names", "names+5", "10%", "hidden10")
-# Where the constants are: all numbers of the first module, and some of the others.
+# The module of all tuned numbers, and constants of other modules that change no AP or are not read in these cells:
+# limits of work, limits of precision, names in files, and rules about documents labelled with none of the topics.
 SETTINGS = "settings"
-ELSEWHERE = {
-    "classes": ("STEPS", "LAST_STEPS", "CHOICE_DOCUMENTS", "MIX_PAIRS"),
-    "latent": ("DIMENSIONS", "MIN_DIMENSIONS"),
-    "likelihood": ("MAX_COUPLING",),
-    "open_world": ("FEW_LABELS", "LABELLED_WEIGHT", "RIDGE", "TYPICAL_DOCUMENTS", "FEW_LABELS_FACTOR", "TAILS"),
-    "train": ("MIN_TOPIC_DOCUMENTS", "MIN_TOPIC_SHARE"),
+LEFT_OUT = {
+    "classes": (),
+    "features": ("BACKGROUND",),
+    "latent": (
+        *("SVD_DOCUMENTS", "START_PRODUCTS", "STEPS", "STEPS_PER_STRIP", "TWICE", "JITTER", "EXHAUSTED", "NOISE"),
+        *("TERMS", "ROWS"),
+    ),
+    "likelihood": ("LEAST",),
+    "open_world": ("GROUP_DOCUMENTS", "ROWS", "MIN_OUTSIDERS"),
+    "regression": ("NOISE",),
+    "train": ("WORLDS", "DECLARED", "NAME_DOCUMENTS", "NAME_PROBABILITY"),
 }
 # Candidates for a choice. Halved: the lower half of them. Doubled: all of them doubled.
 GRIDS = ("SHARES", "NAME_WEIGHTS", "RIDGES", "SHARPNESSES")
@@ -68,23 +76,7 @@ class Constant:
 
     def changed(self, change: str) -> Any:
         """The value halved or doubled."""
-        value = self.value
-        if self.name in GRIDS and change == "halved":
-            return value[: -(-len(value) // 2)]
-        if isinstance(value, tuple):
-            return tuple(self._one(number, change) for number in value)
-        if isinstance(value, np.ndarray):
-            return np.array([self._one(number, change) for number in value.tolist()])
-        return self._one(value, change)
-
-    def _one(self, value: float, change: str) -> float:
-        if change == "halved":
-            found = value / 2
-        elif self.name in SHARES_OF_A_WHOLE and 2 * value >= 1:
-            found = 1 - (1 - value) / 2
-        else:
-            found = 2 * value
-        return max(round(found), LEAST.get(self.name, 1)) if isinstance(value, int) else found
+        return changed(self.name, self.value, change)
 
     @contextmanager
     def replaced(self, change: str) -> Iterator[None]:
@@ -102,6 +94,25 @@ class Constant:
         return module is modules()[self.module]
 
 
+def changed(name: str, value: Any, change: str) -> Any:
+    """A value halved or doubled."""
+    if name in GRIDS and change == "halved":
+        return value[: -(-len(value) // 2)]
+    if isinstance(value, tuple):
+        return tuple(changed_number(name, number, change) for number in value)
+    if isinstance(value, np.ndarray):
+        return np.array([changed_number(name, number, change) for number in value.tolist()])
+    return changed_number(name, value, change)
+
+
+def changed_number(name: str, value: float, change: str) -> float:
+    """A number halved or doubled; a share of a whole stays below 1, and a count stays whole."""
+    found = value / 2 if change == "halved" else 2 * value
+    if name in SHARES_OF_A_WHOLE and found >= 1:
+        found = 1 - (1 - value) / 2
+    return max(round(found), LEAST.get(name, 1)) if isinstance(value, int) else found
+
+
 @lru_cache
 def modules() -> dict[str, Any]:
     """Modules of the guide."""
@@ -116,7 +127,15 @@ def constants() -> list[Constant]:
             found += [Constant(SETTINGS, name, place) for place in range(len(value))]
         elif name.isupper():
             found.append(Constant(SETTINGS, name))
-    return found + [Constant(module, name) for module, names in ELSEWHERE.items() for name in names]
+    for module, left_out in LEFT_OUT.items():
+        found += [Constant(module, name) for name in defined(modules()[module]) if name not in left_out]
+    return found
+
+
+def defined(module: Any) -> list[str]:
+    """Constants that a module defines."""
+    lines = re.findall(r"(?m)^([A-Z][A-Z_, ]*) = ", inspect.getsource(module))
+    return [name for line in lines for name in line.split(", ")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +165,7 @@ def measure(name: str, cell: str, seed: int, constant: Constant | None = None, c
     with ExitStack() as stack:
         if constant is not None:
             stack.enter_context(constant.replaced(change))
-            if constant.module == "latent":
+            if constant.module in ("latent", "features"):
                 features = world.task.features()
         known, free = world.task.memberships(features)
     hidden = hidden_ap(world.corpus, world.drawn, free) if len(world.drawn.hidden) else None

@@ -1,7 +1,6 @@
 """The study of constants: halved and doubled values, and the page."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 
@@ -23,15 +22,19 @@ def test_a_constant_is_replaced_wherever_it_is_read_and_comes_back():
         assert latent == internals.guide_modules()["latent"].STEPS  # another constant with the same name
 
 
-def test_shares_stay_below_1_and_grids_keep_a_candidate(monkeypatch):
-    monkeypatch.setattr(SETTINGS, "GROUP_SHARE", 0.75)
-    monkeypatch.setattr(SETTINGS, "RIDGES", (1.0, 2.0, 4.0))
-    monkeypatch.setattr(SETTINGS, "FEW", (3.0, 2.0, 16.0))
-    assert Constant("settings", "GROUP_SHARE").changed("doubled") == 0.875
-    assert Constant("settings", "RIDGES").changed("halved") == (1.0, 2.0)
-    assert Constant("settings", "RIDGES").changed("doubled") == (2.0, 4.0, 8.0)
-    with Constant("settings", "FEW", 1).replaced("halved"):
-        assert SETTINGS.FEW == (3.0, 1.0, 16.0)
+def test_shares_stay_below_1_and_grids_keep_a_candidate():
+    assert trials.changed("GROUP_SHARE", 0.75, "doubled") == 0.875
+    assert trials.changed("RIDGES", (1.0, 2.0, 4.0), "halved") == (1.0, 2.0)
+    assert trials.changed("RIDGES", (1.0, 2.0, 4.0), "doubled") == (2.0, 4.0, 8.0)
+    assert trials.changed("FOLDS", 3, "halved") == 2
+
+
+def test_one_number_of_a_tuple_is_replaced():
+    constant = next(one for one in trials.constants() if one.place == 1)
+    before = constant.whole
+    with constant.replaced("doubled"):
+        assert constant.whole == (before[0], 2 * before[1], *before[2:])
+    assert constant.whole == before
 
 
 def test_every_constant_has_two_other_values():
@@ -58,15 +61,13 @@ def test_the_page_has_mean_and_largest_changes():
 
 
 def test_the_committed_page_comes_from_the_committed_trials():
-    written = (Path(study.__file__).parent / "README.md").read_text(encoding="utf-8")
+    written = (study.HERE / "README.md").read_text(encoding="utf-8")
     code = re.search(r"Code of the guide: `(\w+)`", written).group(1)
     planned = re.search(r"of ([\d,]+) trials are done", written)
-    rows = study.read(code)
+    rows = study.read(study.HERE, code)
     assert page.text(rows, int(planned.group(1).replace(",", "")) if planned else len(rows), code) == written
 
 
-def test_a_run_without_time_writes_the_page_of_the_finished_trials(tmp_path, monkeypatch):
-    monkeypatch.setattr(study, "FOLDER", tmp_path)
-    monkeypatch.setattr(study, "RESULTS", tmp_path / "constants.jsonl")
-    assert study.main(["--minutes", "0"]) == 0
+def test_a_run_without_time_writes_the_page_of_the_finished_trials(tmp_path):
+    assert study.main(["--minutes", "0", "--folder", str(tmp_path)]) == 0
     assert "0 of " in (tmp_path / "README.md").read_text(encoding="utf-8").splitlines()[2]
