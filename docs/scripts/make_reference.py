@@ -43,7 +43,6 @@ SETTINGS = [
     ("description of a topic", "descriptions", None, None),
     ("conversion of texts to a matrix", "vectorizer", None, None),
     ("estimator for the factorisation", "estimator", None, None),
-    ("built-in word vectors; None = off", "embeddings", None, None),
     ("random seed", "random_state", "seed", None),
     ("number of threads, None for all cores", "threads", "threads", None),
 ]
