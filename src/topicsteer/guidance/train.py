@@ -32,6 +32,8 @@ from topicsteer.system.threads import OrderedMap, workers
 from topicsteer.system.types import Array, Report
 
 WORLDS = (None, "open", "closed")
+# Share of documents without a known topic where it is not known.
+SHARE_IF_UNKNOWN = 1 / 3
 # This many documents that are labelled with none of the topics declare the world open.
 DECLARED = 3
 # Surest documents of each topic without a label that keep its place among groups, and their least probability.
@@ -116,7 +118,9 @@ def learn_guide(
         estimate = share_outside(D, task.rows, task.given[:, : len(covered)], known, run)
         if not declared and not (estimate.is_open or (asked and estimate.is_large)):
             return guide
-        share = max(estimate.share, float(outsiders.mean()) if len(outsiders) else 0.0)
+        share = SHARE_IF_UNKNOWN if estimate.few else estimate.share
+        if len(outsiders):
+            share = max(share, float(outsiders.mean()))
         leaves = sum(not set(forest.children[k]) & set(covered.tolist()) for k in covered.tolist())
         n_groups = number_of_groups(leaves, share, n_free, task.n_documents)
         if previous is not None and previous.tree is not None:
