@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from topicsteer.guidance.classes import Learnt, Task, learn
-from topicsteer.guidance.features import Sample, joint
+from topicsteer.guidance.features import Sample, joint, unit_rows
 from topicsteer.guidance.guide import Classes, Guide, free_shares
 from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.likelihood import Rivalry
@@ -141,9 +141,9 @@ def _features_of_names(sample: Sample, names: TopicTexts | None) -> tuple[Array,
     if names is None or not names.topics.size:
         return np.zeros((0, features.width), np.float32), np.zeros((0, len(features.centre)), np.float32)
     Z = features.latent(np.asarray(names.terms @ features.directions))
-    if names.embeddings is None or names.embeddings.shape[1] != len(features.centre):
+    if names.embeddings is None or names.embeddings.shape[1] != len(features.rotation):
         return Z, np.zeros((len(Z), len(features.centre)), np.float32)
-    rows = names.embeddings / np.maximum(np.linalg.norm(names.embeddings, axis=1, keepdims=True), 1e-9)
+    rows = unit_rows(features.reduced(names.embeddings))
     return Z, features.meaning(rows, rows.mean(axis=0) if len(rows) > 2 else None)
 
 

@@ -213,6 +213,7 @@ SCHEMA = (
     Field("digests", "u", ("documents",), about="hash of each document's id and text"),
     Field("guide_directions", "f", ("terms", "directions"), about="directions of the latent semantics"),
     Field("guide_vectors", "f", ("terms", "size"), about="word vectors over term weights"),
+    Field("guide_rotation", "f", ("numbers", "meaning"), about="principal components of vectors"),
     Field("guide_centre", "f", ("meaning",), about="mean vector of the documents"),
     Field("guide_softmax", "f", ("inputs", "classes"), about="softmax regression"),
     Field("guide_dense", "f", ("dimensions", "classes"), about="ridge regression and centroids"),

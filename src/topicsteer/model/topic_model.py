@@ -818,7 +818,7 @@ class TopicModel:
         if self._embeddings is None and self._encoder is not None:
             self._embeddings = embed(self._encoder, self._texts())
         if self._embeddings is None:
-            raise ValueError(missing_embeddings(self.state_.encoder, len(self.guide_.features.centre)))
+            raise ValueError(missing_embeddings(self.state_.encoder, len(self.guide_.features.rotation)))
         return self._embeddings
 
     @property
