@@ -64,7 +64,7 @@ from topicsteer.system.types import Array
 # Steps of the softmax regression: in folds from zero, and for all labels from the mean of the folds.
 STEPS, LAST_STEPS = 40, 20
 # Settings are chosen from at most this many labelled documents, and the mix from this many pairs.
-CHOICE_DOCUMENTS, MIX_PAIRS = 600, 60_000
+CHOICE_DOCUMENTS, MIX_PAIRS = 400, 60_000
 
 
 @dataclass(frozen=True, eq=False)
