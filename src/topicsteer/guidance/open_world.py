@@ -54,7 +54,7 @@ from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
 
 # Topics with fewer labels than this do not show how much evidence is normal.
-FEW_LABELS = 8
+FEW_LABELS = 10
 # Groups are looked for in at most this many documents; the others follow.
 GROUP_DOCUMENTS = 5_000
 # Documents per block of work.

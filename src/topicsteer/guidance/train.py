@@ -32,7 +32,7 @@ from topicsteer.system.threads import OrderedMap, workers
 from topicsteer.system.types import Array, Report
 
 WORLDS = (None, "open", "closed")
-# Share of documents without a known topic where it is not known.
+# Prior share of documents without a known topic, which counts half where labels are few.
 SHARE_IF_UNKNOWN = 1 / 3
 # This many documents that are labelled with none of the topics declare the world open.
 DECLARED = 3
@@ -118,7 +118,7 @@ def learn_guide(
         estimate = share_outside(D, task.rows, task.given[:, : len(covered)], known, run)
         if not declared and not (estimate.is_open or (asked and estimate.is_large)):
             return guide
-        share = SHARE_IF_UNKNOWN if estimate.few else estimate.share
+        share = (estimate.share + SHARE_IF_UNKNOWN) / 2 if estimate.few else estimate.share
         if len(outsiders):
             share = max(share, float(outsiders.mean()))
         leaves = sum(not set(forest.children[k]) & set(covered.tolist()) for k in covered.tolist())
