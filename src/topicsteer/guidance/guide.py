@@ -350,7 +350,7 @@ def side_by_side(
 ) -> list[NDArray[np.float32]]:
     """The probabilities of several guides with the same features, which are computed once."""
     features = guides[0].features
-    if (embeddings is None) == bool(guides[0].embedding):
+    if (embeddings is None) == any(guide.embedding for guide in guides):
         wanted = "needs the embeddings of documents" if embeddings is None else "was learnt without embeddings"
         raise ValueError(f"This guide {wanted}.")
     ratios = [[guide.known.ratios, *([] if guide.groups is None else [guide.groups.ratios])] for guide in guides]
@@ -366,9 +366,9 @@ def side_by_side(
             guide._write(out[rows], joint(Z, M, guide.share), part)
 
     each_product(X, basis, write, threads, plain=plain)
-    if embeddings is None:  # a document without terms gives no evidence
-        empty = np.diff(X.indptr) == 0
-        for guide, out in zip(guides, found, strict=True):
+    empty = np.diff(X.indptr) == 0  # a document without terms gives no evidence, unless it has an embedding
+    for guide, out in zip(guides, found, strict=True):
+        if not guide.embedding:
             out[empty] = 0
             if guide.open:
                 out[empty, -1] = 1
