@@ -44,9 +44,7 @@ def test_softmax_regression_is_that_of_scikit_learn(n, dimensions, strength):
     F = (D @ span.directions).astype(np.float64)
     found = span.outward(softmax_regression(F, span.values, np.eye(3)[which], flat(3), strength, STEPS))
     theirs = LogisticRegression(C=strength, tol=1e-8, max_iter=5_000).fit(D.astype(np.float64), which)
-    np.testing.assert_allclose(
-        log_softmax(D @ found[:-1] + found[-1], axis=1), theirs.predict_log_proba(D), atol=2e-3
-    )
+    np.testing.assert_allclose(log_softmax(D @ found[:-1] + found[-1], axis=1), theirs.predict_log_proba(D), atol=2e-3)
 
 
 def test_targets_are_shares_and_weights_of_a_document():
@@ -61,9 +59,7 @@ def test_targets_are_shares_and_weights_of_a_document():
     weight = np.ones(42)
     y[0], weight[[0, 40]] = 0, (0.75, 0.25)
     theirs = LogisticRegression(C=2.0, tol=1e-8, max_iter=5_000).fit(copies.astype(np.float64), y, weight)
-    np.testing.assert_allclose(
-        log_softmax(D @ found[:-1] + found[-1], axis=1), theirs.predict_log_proba(D), atol=2e-3
-    )
+    np.testing.assert_allclose(log_softmax(D @ found[:-1] + found[-1], axis=1), theirs.predict_log_proba(D), atol=2e-3)
 
 
 def test_the_start_does_not_change_the_solution():
