@@ -67,7 +67,7 @@ def test_log_ratios_equal_the_slow_twin():
 
 
 def test_evidence_comes_from_visible_labels_and_from_probabilities_elsewhere():
-    task, which = draw(names=2)
+    task, _ = draw(names=2)
     states = task.states.copy()
     states[5] = [1, -1, 0]
     task = with_states(task, states)
@@ -333,7 +333,7 @@ def test_folds_spread_each_topic_and_leave_single_documents_alone():
 
 
 def test_few_labels_have_a_rule_for_the_settings():
-    task, which = draw(labelled=2 * MIN_LABELS - 1)
+    task, _ = draw(labelled=2 * MIN_LABELS - 1)
     share = LENGTH / (LENGTH + task.X.nnz / task.X.shape[0])
     assert choose(task) == Choice(share, *FEW)
     assert choose(replace(task, meaning=task.meaning[:, :0])) == Choice(0.0, *FEW)
@@ -377,7 +377,7 @@ def test_names_of_topics_with_many_labels_weigh_less():
 
 
 def test_the_mix_is_learnt_from_at_most_some_pairs(monkeypatch):
-    task, which = draw(k=4, labelled=100)
+    task, _ = draw(k=4, labelled=100)
     asked = []
 
     def remembered(scores, given, weight, rivalry, start):
