@@ -368,9 +368,9 @@ def side_by_side(
             guide._write(out[rows], joint(Z, M, guide.share), part)
 
     each_product(X, basis, write, threads, plain=plain)
-    if embeddings is None:  # a document without terms gives no evidence
-        empty = np.diff(X.indptr) == 0
-        for guide, out in zip(guides, found, strict=True):
+    empty = np.diff(X.indptr) == 0  # a document without terms gives no evidence, unless it has an embedding
+    for guide, out in zip(guides, found, strict=True):
+        if not guide.embedding:
             out[empty] = 0
             if guide.open:
                 out[empty, -1] = 1
