@@ -80,9 +80,14 @@ class Features:
         return sum(block_sizes(self.directions.shape[1]))
 
     def parts(self, products: Array, embeddings: Array | None) -> tuple[Array, Array]:
-        """Latent semantics and meaning of documents, from the products of their terms with the basis."""
+        """Latent semantics and meaning of documents, from the products of their terms with the basis.
+
+        Without the embeddings that the features were made for, documents have no meaning.
+        """
         q = self.directions.shape[1]
-        return self.latent(products[:, :q]), self.meaning(products[:, q:] if embeddings is None else embeddings)
+        if embeddings is None:
+            embeddings = np.zeros((len(products), len(self.centre))) if self.given else products[:, q:]
+        return self.latent(products[:, :q]), self.meaning(embeddings)
 
     def latent(self, coordinates: Array) -> Array:
         """Blocks of the leading coordinates, side by side."""
@@ -183,7 +188,9 @@ class Sample:
     vectors : array (n_terms, size), optional
         Word vectors of the terms over their weights.
     given : Features, optional
-        Features of an earlier model of these documents, to avoid computing them again.
+        Features to use as they are.
+    directions : array, optional
+        Directions of the latent semantics of these documents, which do not depend on labels.
     seed : int
         Seed of the decomposition and the background.
     threads : int, optional
@@ -195,6 +202,7 @@ class Sample:
     embeddings: Array | None = None
     vectors: Array | None = None
     given: Features | None = None
+    directions: Array | None = None
     seed: int = 0
     threads: int | None = None
 
@@ -243,7 +251,9 @@ class Sample:
         E = self.own_embeddings
         if self.given is not None:
             return self.given, *self.given.of(self.terms, self.threads, E)
-        directions = latent_directions(self.X, self.seed, self.threads)
+        directions = self.directions
+        if directions is None:
+            directions = latent_directions(self.X, self.seed, self.threads)
         none = np.zeros((len(directions), 0), dtype=np.float32)
         vectors = self.vectors if E is None and self.vectors is not None else none
         size = vectors.shape[1] if E is None else E.shape[1]

@@ -250,8 +250,7 @@ class Guide:
 
     def positions(self, X: sp.csr_array, threads: int | None = None) -> Array:
         """Features of documents for map and suggestions: from their terms alone, without given embeddings."""
-        E = np.zeros((X.shape[0], len(self.features.centre)), np.float32) if self.features.given else None
-        Z, M = self.features.of(X, threads, E)
+        Z, M = self.features.of(X, threads)
         return Z if self.features.given else joint(Z, M, self.share)
 
     def renumbered(self, rows: NDArray[np.int64], n_terms: int | None = None) -> Guide:
@@ -357,11 +356,10 @@ def side_by_side(
     basis = np.hstack([features.basis, *(own for parts in ratios for own in parts)])
     ends = np.cumsum([features.basis.shape[1], *(sum(own.shape[1] for own in parts) for parts in ratios)])[:-1]
     found = [np.zeros((X.shape[0], guide.n_known + guide.n_groups + guide.open), dtype=np.float32) for guide in guides]
-    E = np.zeros((X.shape[0], len(features.centre))) if embeddings is None and features.given else embeddings
 
     def write(rows: slice, products: Array) -> None:
         own, *terms = np.split(products, ends, axis=1)
-        Z, M = features.parts(own, None if E is None else E[rows])
+        Z, M = features.parts(own, None if embeddings is None else embeddings[rows])
         for guide, out, part in zip(guides, found, terms, strict=True):
             guide._write(out[rows], joint(Z, M, guide.share), part)
 

@@ -308,7 +308,7 @@ def shares(
         groups,
         weights,
         level,
-        none=bool(state.believes_open or outsiders.any()),
+        none=bool(state.open or outsiders.any()),
         tree=TreeColumns(state.supervision.forest),
     )
     return replace(found, sentences=(*found.sentences, *evidence.notes))

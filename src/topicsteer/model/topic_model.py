@@ -686,7 +686,7 @@ class TopicModel:
     @property
     def belief(self) -> str:
         """One sentence: whether documents without a known topic exist, how many, and what describes them."""
-        return believed(self.state_.topics, self.state_.believes_open, self.state_.parameters.get("world"))
+        return believed(self.state_.topics, self.state_.open, self.state_.parameters.get("world"))
 
     def explain(
         self,
