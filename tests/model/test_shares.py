@@ -14,7 +14,7 @@ from topicsteer.guidance.guide import side_by_side
 from topicsteer.labels.forest import FLAT
 from topicsteer.labels.supervision import Kind
 from topicsteer.model import pipeline
-from topicsteer.model.cross_fit import Hidden, _known_and_none, clusters_of, same_but_texts, without
+from topicsteer.model.cross_fit import Hidden, clusters_of, known_and_none, same_but_texts, without
 from topicsteer.model.labelling import training_corpus
 from topicsteer.model.settings import Settings
 from topicsteer.model.spool import spool
@@ -115,7 +115,7 @@ def test_labelled_documents_are_predicted_without_their_labels(fitted):
     mean = np.zeros_like(predictions.every)
     for fold in range(5):
         guide = relearn(model, without(model.state_.supervision, sample.rows[folds == fold]))
-        own = _known_and_none(guide, guide.probabilities(X), known, FLAT)
+        own = known_and_none(guide, guide.probabilities(X), known, FLAT)
         mean += own / 5
         np.testing.assert_allclose(predictions.labelled[folds == fold], own[sample.rows[folds == fold]], atol=1e-6)
     np.testing.assert_allclose(predictions.every, mean, atol=1e-6)

@@ -287,11 +287,19 @@ def _apply_to_block(
     return sample
 
 
-def merged_classes(probabilities: Array, groups: Sequence[Sequence[int]]) -> Array:
-    """Probabilities of topics that are made up of classes of the guide: the maximum over these, 0 without any."""
+def merged_classes(probabilities: Array, groups: Sequence[Sequence[int]], n_known: int) -> Array:
+    """Probabilities of topics that are made up of classes of the guide; 0 without any.
+
+    The maximum over its known topics, and the sum over groups of documents, which exclude each other.
+    """
     if all(len(group) == 1 for group in groups) and len(groups) == probabilities.shape[1]:
         return np.asarray(probabilities[:, [k for (k,) in groups]])
-    return np.stack([probabilities[:, list(group)].max(axis=1, initial=0) for group in groups], axis=1)
+    found = np.zeros((len(probabilities), len(groups)), dtype=probabilities.dtype)
+    for out, group in zip(found.T, groups, strict=True):
+        known = [k for k in group if k < n_known]
+        outside = probabilities[:, [k for k in group if k >= n_known]].sum(axis=1)
+        out[:] = np.maximum(probabilities[:, known].max(axis=1, initial=0), np.minimum(outside, 1))
+    return found
 
 
 def topic_probabilities(
@@ -302,10 +310,11 @@ def topic_probabilities(
     In an open world, P(none) comes last: without the groups that are part of a known topic by now.
     """
     if not guide.open:
-        return forest.raised(merged_classes(probabilities, groups))
+        return forest.raised(merged_classes(probabilities, groups, guide.n_known))
     adopted = [k for group in groups[:n_known] for k in group if k >= guide.n_known]
     none = np.maximum(probabilities[:, -1] - probabilities[:, adopted].sum(axis=1), 0)
-    return np.hstack([forest.raised(merged_classes(probabilities[:, :-1], groups)), none[:, None]])
+    merged = merged_classes(probabilities[:, :-1], groups, guide.n_known)
+    return np.hstack([forest.raised(merged), none[:, None]])
 
 
 def topic_classes(

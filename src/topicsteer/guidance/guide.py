@@ -349,9 +349,12 @@ def side_by_side(
 ) -> list[NDArray[np.float32]]:
     """The probabilities of several guides with the same features, which are computed once."""
     features = guides[0].features
-    if (embeddings is None) == bool(guides[0].embedding):
-        wanted = "needs the embeddings of documents" if embeddings is None else "was learnt without embeddings"
-        raise ValueError(f"This guide {wanted}.")
+    needed = any(guide.embedding for guide in guides)
+    if embeddings is None and needed:
+        raise ValueError("This guide needs the embeddings of documents.")
+    if embeddings is not None and not features.given:
+        raise ValueError("This guide was learnt without embeddings.")
+    embeddings = embeddings if needed else None  # their share may be 0
     ratios = [[guide.known.ratios, *([] if guide.groups is None else [guide.groups.ratios])] for guide in guides]
     basis = np.hstack([features.basis, *(own for parts in ratios for own in parts)])
     ends = np.cumsum([features.basis.shape[1], *(sum(own.shape[1] for own in parts) for parts in ratios)])[:-1]
