@@ -80,6 +80,21 @@ def test_an_array_of_another_kind_shape_or_range_is_refused(saved, tmp_path, fie
         refused(tmp_path, meta, arrays | {field.name: bad}, field.name)
 
 
+def test_forged_word_vectors_are_refused(tmp_path):
+    texts = [f"{text} street city house" for text in ("green tea leaves", "roast coffee beans", "tea pot", "cup")] * 6
+    model = TopicModel(0, world="closed").fit(texts, {0: "tea", 1: "coffee"})
+    model.save(tmp_path / "model")
+    meta, arrays = storage.load(tmp_path / "model")
+    vectors, centre = arrays["guide_vectors"], arrays["guide_centre"]
+    assert vectors.any()
+    broken = vectors.copy()
+    broken[0, 0] = np.nan
+    for bad in (vectors[:-1], vectors[:, :-1], vectors[:, :0].T, broken, vectors.astype(np.int64)):
+        refused(tmp_path, meta, arrays | {"guide_vectors": bad}, "guide")
+    refused(tmp_path, meta, arrays | {"guide_centre": centre[:-1]}, "do not fit each other")
+    refused(tmp_path, meta, {name: array for name, array in arrays.items() if name != "guide_vectors"}, "guide_vectors")
+
+
 def test_arrays_that_do_not_fit_each_other_are_refused(saved, tmp_path):
     meta, arrays = saved
     indptr, rows = arrays["reservoir_indptr"].copy(), arrays["reservoir_rows"].copy()

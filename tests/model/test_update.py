@@ -192,7 +192,8 @@ def test_of_documents_that_are_gone_sums_stay(monkeypatch, guided, free):
     gone = np.setdiff1d(np.arange(400), reservoir.rows)
     W = model.state_.topics.W[gone]
     assert np.allclose(model.estimator_.history_.gram, W.T @ W, rtol=1e-3, atol=1e-4)
-    full = TopicModel(free_topics=free, guidance=guided, world="closed").fit(joined(*(documents for documents, _ in parts)))
+    whole = joined(*(documents for documents, _ in parts))
+    full = TopicModel(free_topics=free, guidance=guided, world="closed").fit(whole)
     assert np.abs(model.state_.known_memberships - full.state_.known_memberships).mean() < 0.05
 
     # A late label brings its document back, with its text; without, it holds but teaches nothing.
