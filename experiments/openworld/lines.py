@@ -90,7 +90,7 @@ def eight(line: Line) -> dict[str, Any]:
     new: dict[str, Any] = {"topics": world.names, "threads": 1}
     model = TopicModel(len(world.hidden), **new).fit(texts(line.corpus), lists)
     known, decided = world.truth(world.known), given(model.state_.judged.decisions(model.state_.names), world.names)
-    found: dict[str, Any] = judge_decisions(known, decided[world.unlabelled]) | {"open": model.state_.believes_open}
+    found: dict[str, Any] = judge_decisions(known, decided[world.unlabelled]) | {"open": model.state_.open}
     both = (known & decided[world.unlabelled]).sum()
     found |= {"all recall": float(both / known.sum())}
     if line.outsiders:
@@ -153,14 +153,14 @@ def closed(line: Line) -> dict[str, Any]:
     """Whether a world in which all topics have labels counts as open, and the free topics of "auto"."""
     world = draw(load(line.corpus, "openworld"), 0.0, line.budget, line.seed)
     model = TopicModel("auto", topics=world.names, threads=1).fit(texts(line.corpus), world.lists())
-    return {"open": model.state_.believes_open, "free topics": len(model.topics) - len(world.known)}
+    return {"open": model.state_.open, "free topics": len(model.topics) - len(world.known)}
 
 
 def undeclared(line: Line) -> dict[str, Any]:
     """Whether the world counts as open, and whether `belief` explains that labels are too few to decide."""
     world = draw(load(line.corpus, "openworld"), 0.5, line.budget, line.seed)
     model = TopicModel(topics=world.names, threads=1).fit(texts(line.corpus), world.lists())
-    return {"open": model.state_.believes_open, "explained": "too few to decide" in model.belief}
+    return {"open": model.state_.open, "explained": "too few to decide" in model.belief}
 
 
 @dataclass(frozen=True)

@@ -86,9 +86,15 @@ class Features:
         return sum(block_sizes(self.directions.shape[1]))
 
     def parts(self, products: Array, embeddings: Array | None) -> tuple[Array, Array]:
-        """Latent semantics and meaning of documents, from the products of their terms with the basis."""
+        """Latent semantics and meaning of documents, from the products of their terms with the basis.
+
+        Without the embeddings that the features were made for, documents have no meaning.
+        """
         q = self.directions.shape[1]
-        vectors = products[:, q:] if embeddings is None else self.reduced(embeddings)
+        if embeddings is not None:
+            vectors = self.reduced(embeddings)
+        else:
+            vectors = np.zeros((len(products), len(self.centre))) if self.given else products[:, q:]
         return self.latent(products[:, :q]), self.meaning(vectors)
 
     def latent(self, coordinates: Array) -> Array:
@@ -194,7 +200,9 @@ class Sample:
     vectors : array (n_terms, size), optional
         Word vectors of the terms over their weights.
     given : Features, optional
-        Features of an earlier model of these documents, to avoid computing them again.
+        Features to use as they are.
+    directions : array, optional
+        Directions of the latent semantics of these documents, which do not depend on labels.
     seed : int
         Seed of the decomposition and the background.
     threads : int, optional
@@ -206,6 +214,7 @@ class Sample:
     embeddings: Array | None = None
     vectors: Array | None = None
     given: Features | None = None
+    directions: Array | None = None
     seed: int = 0
     threads: int | None = None
 
@@ -254,7 +263,9 @@ class Sample:
         E = self.own_embeddings
         if self.given is not None:
             return self.given, *self.given.of(self.terms, self.threads, E)
-        directions = latent_directions(self.X, self.seed, self.threads)
+        directions = self.directions
+        if directions is None:
+            directions = latent_directions(self.X, self.seed, self.threads)
         whole = self.vectors if E is None and self.vectors is not None else np.zeros((len(directions), 0), np.float32)
         n_numbers = whole.shape[1] if E is None else E.shape[1]
         plain = Features(directions, whole, np.eye(n_numbers, dtype=np.float32), np.zeros(n_numbers, np.float32))

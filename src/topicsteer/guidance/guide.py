@@ -251,8 +251,7 @@ class Guide:
 
     def positions(self, X: sp.csr_array, threads: int | None = None) -> Array:
         """Features of documents for map and suggestions: from their terms alone, without given embeddings."""
-        E = np.zeros((X.shape[0], len(self.features.rotation)), np.float32) if self.features.given else None
-        Z, M = self.features.of(X, threads, E)
+        Z, M = self.features.of(X, threads)
         return Z if self.features.given else joint(Z, M, self.share)
 
     def renumbered(self, rows: NDArray[np.int64], n_terms: int | None = None) -> Guide:
@@ -351,19 +350,20 @@ def side_by_side(
 ) -> list[NDArray[np.float32]]:
     """The probabilities of several guides with the same features, which are computed once."""
     features = guides[0].features
-    if embeddings is None and any(guide.embedding for guide in guides):
+    needed = any(guide.embedding for guide in guides)
+    if embeddings is None and needed:
         raise ValueError("This guide needs the embeddings of documents.")
     if embeddings is not None and not features.given:
         raise ValueError("This guide was learnt without embeddings.")
+    embeddings = embeddings if needed else None  # their share may be 0
     ratios = [[guide.known.ratios, *([] if guide.groups is None else [guide.groups.ratios])] for guide in guides]
     basis = np.hstack([features.basis, *(own for parts in ratios for own in parts)])
     ends = np.cumsum([features.basis.shape[1], *(sum(own.shape[1] for own in parts) for parts in ratios)])[:-1]
     found = [np.zeros((X.shape[0], guide.n_known + guide.n_groups + guide.open), dtype=np.float32) for guide in guides]
-    E = np.zeros((X.shape[0], len(features.rotation))) if embeddings is None and features.given else embeddings
 
     def write(rows: slice, products: Array) -> None:
         own, *terms = np.split(products, ends, axis=1)
-        Z, M = features.parts(own, None if E is None else E[rows])
+        Z, M = features.parts(own, None if embeddings is None else embeddings[rows])
         for guide, out, part in zip(guides, found, terms, strict=True):
             guide._write(out[rows], joint(Z, M, guide.share), part)
 

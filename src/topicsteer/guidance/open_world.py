@@ -303,9 +303,13 @@ def with_groups(task: Task, R: Array) -> Task:
     typical = np.median(counts[counts > 0]) if counts.any() else 0
     most = int(max(LEAST_CORE, CORE * typical))
     rows, classes = [], []
+    sure = R[:, covered:] > 0.5
+    if not sure[free].any():  # groups of documents in one place
+        outside = R[:, covered:].sum(axis=1) > 0.5
+        sure = (np.arange(n_groups) == R[:, covered:].argmax(axis=1)[:, None]) & outside[:, None]
     for k in range(covered, covered + n_groups):
         surest = np.argsort(-np.where(free, R[:, k], -1), kind="stable")[:most]
-        surest = surest[(R[surest, k] > 0.5) & free[surest]]
+        surest = surest[sure[surest, k - covered] & free[surest]]
         rows.append(surest)
         classes.append(np.full(len(surest), k))
     own = np.concatenate(rows).astype(np.intp)
