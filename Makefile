@@ -66,8 +66,6 @@ paper: .venv/dev.stamp  ## the paper's experiments and their page; QUICK=1 for s
 
 peers: .venv-peers/peers.stamp  ## our method against others, hours; QUICK=1 for some minutes
 	OMP_NUM_THREADS=1 $(BIN_PEERS)/python -m experiments.peers $(if $(QUICK),--quick)
-	OMP_NUM_THREADS=1 $(BIN_PEERS)/python -m experiments.openworld $(if $(QUICK),--quick)
-	OMP_NUM_THREADS=1 $(BIN_PEERS)/python -m experiments.firsthour $(if $(QUICK),--quick)
 	OMP_NUM_THREADS=1 $(BIN_PEERS)/python -m experiments.trees $(if $(QUICK),--quick)
 
 findings: .venv/dev.stamp  ## coverage of intervals of shares, and coders with known errors; hours; QUICK=1 for fewer draws

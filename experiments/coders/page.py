@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.coders.trials import CODERS, MEASURES, SIZES, Trial
+from experiments.coders.trials import CODERS, MEASURES, SIZES, Trial, fingerprint
+from experiments.shared.terminal import dated
 
 HEAD = """\
 # Coders with known errors
@@ -38,8 +39,14 @@ def write(folder: Path, results: dict[Trial, dict[str, Any]]) -> Path:
     """Write ``folder``/README.md."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "README.md"
-    path.write_text("\n".join([HEAD, *errors(results), *shares(results)]).rstrip() + "\n")
+    path.write_text(text(results))
     return path
+
+
+def text(results: dict[Trial, dict[str, Any]]) -> str:
+    """The page in Markdown."""
+    old = any(trial.version != fingerprint(trial.method) for trial in results)
+    return dated("\n".join([HEAD, *errors(results), *shares(results)]).rstrip() + "\n", old=old)
 
 
 def chosen(results: dict[Trial, dict[str, Any]], method: str) -> dict[tuple[str, int], list[dict[str, Any]]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.labelling.page import TITLES, write
-from experiments.labelling.study import Corpus, flipped, learn, stopping
+from experiments.labelling.study import Corpus, finished, flipped, learn, stopping
 from experiments.shared.terminal import RESULTS
 
 # Folder of the committed page and figure.
@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     path = options.results / "labelling.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    done: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    done = finished(path)
     for name in options.corpus or TITLES:
         corpus = None
         jobs: dict[str, Any] = {}

@@ -17,7 +17,7 @@ import numpy as np
 from experiments.labelling import study
 from experiments.shared.corpora import some
 from experiments.shared.internals import suggest
-from experiments.shared.terminal import table
+from experiments.shared.terminal import dated, table
 
 # Folder of the page and of its results.
 HERE = Path(__file__).parent
@@ -117,7 +117,8 @@ def text(done: dict[str, Any]) -> str:
         for i, cell in enumerate(("random", "suggested", "more", "worth"))
     ]
     rows = table(["corpus", "seeds", "labels", *head], lines)
-    return PAGE.format(documents=DOCUMENTS, first=FIRST, round=ROUND, draws=DRAWS, rows=rows)
+    page = PAGE.format(documents=DOCUMENTS, first=FIRST, round=ROUND, draws=DRAWS, rows=rows)
+    return dated(page, old=study.is_old(done))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -128,7 +129,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--folder", type=Path, default=HERE, help="folder of the page and its results")
     options = parser.parse_args(arguments)
     path = options.folder / "choice.json"
-    done: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    done = study.finished(path)
     for name in options.corpus or TITLES:
         loaded = None
         for seed in range(options.seeds):

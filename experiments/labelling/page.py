@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from experiments.labelling.study import is_old
 from experiments.shared.drawing import GREY, MARKERS, SERIES, empty, save
+from experiments.shared.terminal import dated
 
 # Corpora as they are written on the page.
 TITLES = {"reuters": "Reuters", "news": "20 Newsgroups", "pubmed": "PubMed", "docstrings": "docstrings"}
@@ -130,5 +132,6 @@ def write(folder: Path, done: dict[str, Any]) -> Path:
                 f"| {mean_['macro']:.3f} | {mean_['macro gain']:+.3f} | {mean_['micro gain']:+.3f} |"
             )
     page = folder / "README.md"
-    page.write_text(PAGE.format(curves="\n".join(lines), flips="\n".join(flips), stops="\n".join(stops)))
+    text = PAGE.format(curves="\n".join(lines), flips="\n".join(flips), stops="\n".join(stops))
+    page.write_text(dated(text, old=is_old(done)))
     return page

@@ -18,7 +18,7 @@ from experiments.labelling import study
 from experiments.shared import corpora
 from experiments.shared.internals import label_curve, stopping_advice
 from experiments.shared.scoring import precision_on
-from experiments.shared.terminal import table
+from experiments.shared.terminal import dated, table
 from topicsteer.corpora import Documents
 
 # Folder of the page and of its results.
@@ -85,7 +85,7 @@ def text(done: dict[str, Any]) -> str:
                     stop = "stop" if run["stop"] else "label more"
                     rows.append([title, labels, seed, f"{run['macro']:.3f}", f"{run['gain']:+.4f}", expected, stop])
     head = ["corpus", "labels", "seed", "macro AP", "gain", "expected", "advice"]
-    return PAGE.format(documents=DOCUMENTS, rows=table(head, rows))
+    return dated(PAGE.format(documents=DOCUMENTS, rows=table(head, rows)), old=study.is_old(done))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -94,7 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--folder", type=Path, default=HERE, help="folder of the page and its results")
     options = parser.parse_args(arguments)
     path = options.folder / "stopping.json"
-    done: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    done = study.finished(path)
     for title, load in SOURCES.items():
         corpus = None
         for labels in LABELS:

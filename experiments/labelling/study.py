@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from experiments.shared import corpora, internals
+from experiments.shared.fingerprints import hash_of
 from experiments.shared.internals import Supervision, audit, label_curve, stopping_advice, suggest, supervise
 from experiments.shared.scoring import precision_on
 from topicsteer.corpora import Documents, load_docstrings
@@ -31,8 +35,29 @@ STOP = (0.02, 0.05, 0.1, 0.2)
 FLIPPED = 0.05
 
 
+# Entry of the results with the fingerprint of the guide.
+CODE = "code"
+
+
+def finished(path: Path) -> dict[str, Any]:
+    """Finished runs in a file; runs of other code are dropped."""
+    done: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return {CODE: code()} if is_old(done) else done
+
+
+def is_old(done: dict[str, Any]) -> bool:
+    """Whether runs are of other code of the guide."""
+    return bool(done.get(CODE) != code())
+
+
+@lru_cache
+def code() -> str:
+    """Fingerprint of the guide."""
+    return hash_of(internals.guide_sources())
+
+
 class Corpus:
-    """Matrix, true labels, topic names, and the label-free decomposition, which is made once."""
+    """Matrix, true labels, topic names, and its features, which are made once."""
 
     def __init__(self, name: str, load: Callable[[], Documents] | None = None) -> None:
         documents = (load or SOURCES[name])()
@@ -40,7 +65,7 @@ class Corpus:
         self.X = sp.csr_array(vectorizer.fit_transform(documents.texts))
         everything = supervise(documents.labels, len(documents))
         self.topics, self.truth = everything.topics, everything.indicator().toarray().astype(np.float32)
-        self.directions = internals.latent_directions(self.X)
+        self.features = internals.features_of(self.X)
         self.names = internals.name_rows(self.topics, vectorizer.transform)
 
     def supervision(self, rows: Any, truth: Any = None) -> Supervision:
@@ -49,7 +74,7 @@ class Corpus:
         return supervise(states, len(states), topics=self.topics)
 
     def guide(self, supervision: Supervision) -> Any:
-        return internals.learn_guide(self.X, supervision, names=self.names, directions=self.directions)
+        return internals.learn_guide(self.X, supervision, self.names, given=self.features)
 
 
 def learn(corpus: Corpus, seed: int, test: bool) -> dict[str, dict[str, dict[str, float]]]:

@@ -1,4 +1,4 @@
-"""Prepare the corpora, run 0.2.0, the rivals or the installed package in all cells, and print the table."""
+"""Prepare the corpora, run the rivals or the installed package in all cells, print the table, and write the page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from experiments.meaning import intents, package, results, rivals, table
+from experiments.meaning import intents, package, page, results, rivals, table
 from experiments.meaning.cells import (
     CELLS,
     Draw,
@@ -89,16 +89,6 @@ def run_rivals(options: argparse.Namespace) -> None:
             results.append(path, run | found | {"seconds": seconds})
 
 
-def run_before(options: argparse.Namespace) -> None:
-    """Run 0.2.0, whose source must be on the path, in the missing cells."""
-    path = options.out or folder() / "before.jsonl"
-    for corpus, cell, embedding, seed, drawn in cells(options):
-        run = {"corpus": corpus.name, "cell": cell, "embedding": embedding, "seed": seed, "method": "before"}
-        if results.missing(path, [run]):
-            found = package.fit_before(corpus, drawn, embedding, seed, len(drawn.hidden))
-            results.append(path, run | judge(corpus, drawn, found))
-
-
 def run_ours(options: argparse.Namespace) -> None:
     """Run the installed package in the missing cells; variants ask for other numbers of free topics."""
     path = options.out or folder() / "ours.jsonl"
@@ -109,7 +99,7 @@ def run_ours(options: argparse.Namespace) -> None:
             if cell in variant.cells and results.missing(path, [run]):
                 free = variant.free(len(drawn.hidden))
                 found = package.fit_ours(corpus, drawn, embedding, seed, free, world=variant.world)
-                results.append(path, run | judge(corpus, drawn, found))
+                results.append(path, run | judge(corpus, drawn, found) | {"code": results.code()})
 
 
 def judge(corpus: Corpus, drawn: Draw, found: Found) -> dict[str, Any]:
@@ -138,23 +128,40 @@ def run_intents(options: argparse.Namespace) -> None:
                     key = {"corpus": intents.CORPUS, "cell": cell, "embedding": embedding, "seed": seed}
                     run = key | {"method": method}
                     if results.missing(path, [run]):
-                        results.append(path, run | intents.measure(method, cell, embedding, seed))
+                        own = {"code": results.code()} if method == "ours" else {}
+                        results.append(path, run | intents.measure(method, cell, embedding, seed) | own)
 
 
 def print_table(options: argparse.Namespace) -> None:
     """Print 0.2.0, the best rivals and the installed package in all cells, and the misses of the goals."""
-    ours = options.out or folder() / "ours.jsonl"
-    for line in table.lines(folder() / "before.jsonl", folder() / "rivals.jsonl", ours, folder() / "intents.jsonl"):
+    for line in table.lines(table.read(page.RESULTS, *own_files(options))):
         print(line)
+
+
+def write_baseline(options: argparse.Namespace) -> None:
+    """Write 0.2.0 and the best rivals to the committed results."""
+    page.write_results(page.baseline(folder() / "before.jsonl", folder() / "rivals.jsonl", folder() / "intents.jsonl"))
+
+
+def write_page(options: argparse.Namespace) -> None:
+    """Write the package's runs to the committed results, and the page."""
+    page.write_results([run for path in (page.RESULTS, *own_files(options)) for run in results.read(path)])
+    page.PAGE.write_text(page.text(table.read(page.RESULTS), results.code()), encoding="utf-8")
+
+
+def own_files(options: argparse.Namespace) -> tuple[Path, Path]:
+    """Files with runs of the package."""
+    return options.out or folder() / "ours.jsonl", folder() / "intents.jsonl"
 
 
 COMMANDS = {
     "prepare": prepare,
-    "before": run_before,
     "rivals": run_rivals,
     "ours": run_ours,
     "intents": run_intents,
     "table": print_table,
+    "baseline": write_baseline,
+    "page": write_page,
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,14 +39,10 @@ def measure(method: str, cell: str, embedding: str, seed: int) -> dict[str, Any]
 Scores = tuple[np.ndarray, float | None]
 
 
-def by_package(version: str) -> Callable[[Corpus, Draw, str, int], Scores]:
-    """Memberships of known and free topics by a version of the package."""
-
-    def run(corpus: Corpus, drawn: Draw, embedding: str, seed: int) -> Scores:
-        found = package.FITS[version](corpus, drawn, embedding, seed, len(drawn.hidden))
-        return np.column_stack([found.known, found.free]), found.seconds
-
-    return run
+def by_package(corpus: Corpus, drawn: Draw, embedding: str, seed: int) -> Scores:
+    """Memberships of known and free topics by the installed package."""
+    found = package.fit_ours(corpus, drawn, embedding, seed, len(drawn.hidden))
+    return np.column_stack([found.known, found.free]), found.seconds
 
 
 def by_k_means(corpus: Corpus, drawn: Draw, embedding: str, seed: int) -> Scores:
@@ -55,4 +50,4 @@ def by_k_means(corpus: Corpus, drawn: Draw, embedding: str, seed: int) -> Scores
     return rivals.k_means_clusters(rivals.task(corpus, drawn, embedding, seed)), None
 
 
-METHODS = {"before": by_package("before"), "ours": by_package("ours"), "k-means": by_k_means}
+METHODS = {"ours": by_package, "k-means": by_k_means}

@@ -1,4 +1,4 @@
-"""The package in a cell: one fit through `TopicModel`, and what it finds."""
+"""The package in a cell: one fit through `TopicModel`, and its results."""
 
 from __future__ import annotations
 
@@ -46,42 +46,19 @@ class Found:
     seconds: float
 
 
-def fit_before(corpus: Corpus, drawn: Draw, embedding: str, seed: int, free: int, threads: int = 1) -> Found:
-    """Fit version 0.2.0, which gets its embeddings from an encoder; built in: of whole texts by word vectors."""
-    options = {"embeddings": None if embedding == "off" else encoder(corpus.name, embedding)}
-    return fit(corpus, drawn, seed, free, threads, options)
-
-
 def fit_ours(
     corpus: Corpus, drawn: Draw, embedding: str, seed: int, free: int, threads: int = 1, world: str | None = None
 ) -> Found:
-    """Fit the installed version with its own built-in embeddings."""
-    options: dict[str, Any] = {}  # built in is the default
-    if embedding != "builtin":
-        options = {"embeddings": None if embedding == "off" else encoder(corpus.name, embedding)}
-    return fit(corpus, drawn, seed, free, threads, options, world)
-
-
-FITS = {"before": fit_before, "ours": fit_ours}
-
-
-def fit(
-    corpus: Corpus,
-    drawn: Draw,
-    seed: int,
-    free: int,
-    threads: int,
-    options: dict[str, Any],
-    world: str | None = None,
-) -> Found:
-    """Fit with the names of the cell and these options of `TopicModel.fit`, and read all results."""
+    """Fit the installed version: built in is its default, and an encoder takes the place of the built-in vectors."""
+    given = encoder(corpus.name, embedding) if embedding == "minilm" else None
+    model = TopicModel(
+        free, world=world, random_state=seed, threads=threads, **words(corpus, drawn), **vectors(embedding)
+    )
     names = topic_names(corpus, drawn)
-    about = about_topics(corpus, drawn, names) if drawn.described else {}
-    model = TopicModel(free, world=world, topics=names, random_state=seed, threads=threads, **about)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of names without a word in the corpus, and of topics without labels
         began = time.perf_counter()
-        model.fit(corpus.texts, labels(corpus, drawn, names), **options)
+        model.fit(corpus.texts, labels(corpus, drawn, names), embeddings=given)
         seconds = time.perf_counter() - began
         table = model.memberships()
         decided = indicator(model.predict(corpus.texts), names)
@@ -91,8 +68,19 @@ def fit(
     return Found(values[:, :n_known], values[:, n_known:-1], values[:, -1], decided, seconds)
 
 
+def vectors(embedding: str) -> dict[str, Any]:
+    """The argument of `TopicModel` about built-in vectors."""
+    return {"embeddings": None} if embedding == "off" else {}
+
+
+def words(corpus: Corpus, drawn: Draw) -> dict[str, Any]:
+    """Arguments of `TopicModel` about the known topics."""
+    names = topic_names(corpus, drawn)
+    return {"topics": names} | (about_topics(corpus, drawn, names) if drawn.described else {})
+
+
 def topic_names(corpus: Corpus, drawn: Draw) -> list[str]:
-    """Names of the known topics as words; numbers, which say nothing, where the names may not be read."""
+    """Names of the known topics as words; numbers where the names may not be read."""
     if drawn.names:
         return [readable(corpus.topics[k]) for k in drawn.known]
     return [str(k) for k in drawn.known]

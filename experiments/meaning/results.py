@@ -1,11 +1,18 @@
-"""Finished runs as lines of JSON: appended at once, and never run twice."""
+"""Finished runs as lines of JSON: appended at once, and never run twice.
+
+Runs of the package carry a fingerprint of the code of the guide. Runs of other code are not read.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from experiments.shared.fingerprints import hash_of
+from experiments.shared.internals import guide_sources
 
 # What identifies a run.
 KEY = ("corpus", "cell", "embedding", "seed", "method")
@@ -16,10 +23,17 @@ def key_of(run: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(run[part] for part in KEY)
 
 
+@lru_cache
+def code() -> str:
+    """Fingerprint of the guide."""
+    return hash_of(guide_sources())
+
+
 def read(path: Path) -> list[dict[str, Any]]:
-    """Finished runs; of two with the same key, the later one."""
+    """Finished runs of the present code; of two with the same key, the later one."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return list({key_of(run): run for run in map(json.loads, lines)}.values())
+    runs = [run for run in map(json.loads, lines) if run.get("code", code()) == code()]
+    return list({key_of(run): run for run in runs}.values())
 
 
 def append(path: Path, run: dict[str, Any]) -> None:

@@ -12,9 +12,11 @@ import numpy as np
 from experiments.meaning import results
 from experiments.meaning.cells import CELLS, CLOSED, HIDDEN
 from experiments.meaning.corpora import NAMES
+from experiments.meaning.intents import CORPUS
 from experiments.meaning.rivals import UNEQUAL
 from experiments.meaning.vectors import EMBEDDINGS
 
+INTENT_METHODS = ("k-means", "before", "ours")
 # Largest losses: known topics against rivals and 0.2.0 with embeddings off, hidden topics against k-means and 0.2.0.
 KNOWN_LOSS, HIDDEN_LOSS = 0.005, 0.02
 # Least mean gains of known topics over 0.2.0 with the same embeddings.
@@ -46,14 +48,13 @@ GOALS: dict[tuple[str, str, str, str], float] = {
 }
 
 Run = dict[str, Any]
-# Runs of one method in one cell by seed, and those of all cells.
+# A cell, and the runs of all cells by method and seed.
 Cell = tuple[str, str, str]
 Runs = dict[Cell, dict[str, dict[int, Run]]]
 
 
-def lines(before: Path, rivals: Path, ours: Path, intents: Path) -> Iterator[str]:
+def lines(runs: Runs) -> Iterator[str]:
     """The whole table in Markdown; methods are compared on the seeds that all of them have."""
-    runs = read(before, rivals, ours)
     for measure, cells in (("known", CELLS), ("hidden", HIDDEN)):
         for embedding in EMBEDDINGS:
             yield f"\n### {measure} topics, macro AP, embeddings: {embedding}\n"
@@ -63,8 +64,10 @@ def lines(before: Path, rivals: Path, ours: Path, intents: Path) -> Iterator[str
                 for corpus in NAMES:
                     if (corpus, cell, embedding) in runs:
                         yield row(runs, (corpus, cell, embedding), measure)
+    yield "\n### Means\n"
     yield from summary(runs)
-    yield from intent_lines(intents)
+    yield "\n### Open intents, all of banking77, accuracy\n"
+    yield from intent_lines(runs)
 
 
 def read(*paths: Path) -> Runs:
@@ -137,7 +140,6 @@ def misses(methods: dict[str, dict[int, Run]], key: Cell, measure: str, seeds: l
 
 def summary(runs: Runs) -> Iterator[str]:
     """Mean gains, leak, recall and errors of P(none), each with its goal."""
-    yield "\n### Means\n"
     yield "| | off | builtin | minilm | goal |"
     yield "|---|---|---|---|---|"
     for method in ("before", "ours"):
@@ -206,19 +208,14 @@ def keys(runs: Runs, embedding: str, cells: tuple[str, ...]) -> list[Cell]:
     return [key for key in runs if key[0] in NAMES and key[1] in cells and key[2] == embedding]
 
 
-def intent_lines(path: Path) -> Iterator[str]:
+def intent_lines(runs: Runs) -> Iterator[str]:
     """Open intents: accuracy of each method."""
-    runs = read(path)
-    if runs:
-        yield "\n### Open intents, all of banking77, accuracy\n"
-        yield "| cell | embeddings | seeds | k-means | 0.2.0 | ours | goal |"
-        yield "|---|---|---|---|---|---|---|"
+    yield "| cell | embeddings | k-means | 0.2.0 | ours | goal |"
+    yield "|---|---|---|---|---|---|"
     for key, methods in sorted(runs.items()):
-        seeds = {name: sorted(methods.get(name, {})) for name in ("k-means", "before", "ours")}
-        means = [value(methods, name, "accuracy", own) for name, own in seeds.items()]
-        numbers = ", ".join(str(len(own)) for own in seeds.values())
-        goal = GOALS.get((*key, "accuracy"))
-        yield f"| {key[1]} | {key[2]} | {numbers} | {' | '.join(map(show, means))} | {show(goal)} |"
+        if key[0] == CORPUS:
+            means = [value(methods, name, "accuracy", sorted(methods.get(name, {}))) for name in INTENT_METHODS]
+            yield f"| {key[1]} | {key[2]} | {' | '.join(map(show, [*means, GOALS.get((*key, 'accuracy'))]))} |"
 
 
 def show(number: float | None) -> str:

@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.peers.trials import (
-    ABLATIONS,
     BUDGETS,
     LIMIT,
     METHODS,
@@ -22,12 +21,13 @@ from experiments.peers.trials import (
     SLOW_BUDGETS,
     Trial,
     belongs,
+    fingerprint,
     missing,
 )
 from experiments.shared.corpora import Corpus
 from experiments.shared.drawing import MARKERS, SERIES, save
 from experiments.shared.store import Store
-from experiments.shared.terminal import table
+from experiments.shared.terminal import dated, table
 
 TITLES = {
     "reuters": "Reuters",
@@ -37,8 +37,6 @@ TITLES = {
     "toy": "Toy",
 }
 SCORES = ("macro", "micro")
-# Our method with one part switched off.
-WITHOUT = tuple(f"{OURS}, {name}" for name in ABLATIONS)
 # Methods with a colour of their own in the figure; the others are grey.
 DRAWN = (
     *(
@@ -124,9 +122,10 @@ better."""
 
 
 class Board:
-    """Results by corpus, method and budget."""
+    """Results by corpus, method and budget; ``old``: some of our own are of an earlier guide."""
 
     def __init__(self, results: dict[Trial, dict[str, Any]]) -> None:
+        self.old = any(t.version != fingerprint(t.method) for t in results if t.method.startswith(OURS))
         self.rows: dict[tuple[str, str, str], dict[int, dict[str, Any]]] = defaultdict(dict)
         for trial, row in results.items():
             self.rows[trial.corpus, trial.method, trial.budget][trial.seed] = row
@@ -171,7 +170,7 @@ def text(board: Board, loaded: dict[str, Corpus], planned: int, left: int) -> st
         seconds(board, corpora),
         about(),
     ]
-    return "\n\n".join(part.strip() for part in parts if part) + "\n"
+    return dated("\n\n".join(part.strip() for part in parts if part) + "\n", old=board.old)
 
 
 CAPTION = (
@@ -242,12 +241,9 @@ def loss(board: Board, corpus: str, ours: str, others: tuple[str, ...], budget: 
 
 
 def section(board: Board, corpus: str) -> str:
-    main = [name for name in board.methods(corpus) if name not in WITHOUT]
+    main = board.methods(corpus)
     parts = [f"## {TITLES[corpus]}", "Macro / micro average precision; the best is bold:", scores(board, corpus, main)]
-    switched = [name for name in board.methods(corpus) if name in WITHOUT]
-    if switched:
-        parts += ["Our method with its parts switched off one by one:", scores(board, corpus, [OURS, *switched])]
-    absent = {name: missing(name, corpus) for name in METHODS if belongs(name, corpus) and name not in main + switched}
+    absent = {name: missing(name, corpus) for name in METHODS if belongs(name, corpus) and name not in main}
     if absent:
         reasons = ", ".join(f"{name} ({reason or 'not done yet'})" for name, reason in absent.items())
         parts.append(f"Not run here: {reasons}.")
@@ -339,8 +335,6 @@ def panel(axes: Axes, board: Board, corpus: str, score: str) -> None:
     groups = [[b for b in BUDGETS if b.startswith("k")], [b for b in BUDGETS if not b.startswith("k")]]
     place = {b: i + g * 0.6 for g, group in enumerate(groups) for i, b in enumerate(BUDGETS) if b in group}
     for name in sorted(board.methods(corpus), key=lambda name: not name.startswith(OURS)):
-        if name in WITHOUT:
-            continue
         style: dict[str, Any] = {"color": "#c4c9cf", "linewidth": 0.8, "zorder": 1}
         if name in (OURS, OURS_NAMED, OURS_EMBEDDED):
             style = STYLES[name] | {"linewidth": 2.4, "markersize": 5, "zorder": 4}

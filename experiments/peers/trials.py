@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import time
 import warnings
@@ -22,7 +21,7 @@ from experiments.peers.related.topic_in_set import topic_in_set_lda
 from experiments.shared import encoder, internals
 from experiments.shared.corpora import PEERS, Corpus, load
 from experiments.shared.fingerprints import codes, installed, meaning, value_text
-from experiments.shared.internals import ABLATIONS, Supervision
+from experiments.shared.internals import Supervision
 from experiments.shared.pool import time_limit
 from experiments.shared.scoring import precision_on
 from topicsteer.text import TextVectorizer
@@ -41,13 +40,10 @@ SEEDS = 3
 LIMIT = 1200
 
 
-def guided(
-    X: Any, supervision: Supervision, seed: int, names: Any = None, embeddings: Any = None, **changes: Any
-) -> np.ndarray:
+def guided(X: Any, supervision: Supervision, seed: int, names: Any = None, embeddings: Any = None) -> np.ndarray:
     """Memberships of our method, which chooses all its settings itself."""
-    with internals.replaced(changes):
-        learnt = internals.learn_guide(X, supervision, names=names, embeddings=embeddings, seed=seed)
-        return np.asarray(learnt.probabilities(X, threads=1, embeddings=embeddings))
+    learnt = internals.learn_guide(X, supervision, names, embeddings=embeddings, seed=seed)
+    return np.asarray(learnt.probabilities(X, threads=1, embeddings=embeddings))
 
 
 @dataclass(frozen=True)
@@ -79,7 +75,6 @@ ON_A_PART = (
 # All methods in the order of the page.
 METHODS: dict[str, Method] = {
     OURS: Method(guided),
-    **{f"{OURS}, {name}": Method(guided, changes=changes) for name, changes in ABLATIONS.items()},
     OURS_NAMED: Method(guided, "tf-idf, names"),
     OURS_EMBEDDED: Method(guided, "tf-idf, embeddings", corpora=EMBEDDED),
     "TS-NMF as published": Method(rivals.ts_nmf),
@@ -150,7 +145,7 @@ def fingerprint(name: str) -> str:
         functions.append(internals.learn_guide)
     parts = sorted({code for function in functions for code in codes(function)})
     if method.run is guided:
-        parts += [meaning(inspect.getsource(module)) for module in internals.GUIDANCE]
+        parts += map(meaning, internals.guide_sources())
     parts += [f"{key} {value_text(value)}" for key, value in method.changes.items()]
     parts += [method.reads, str(method.package and installed(method.package))]
     return sha256("\n".join(parts).encode()).hexdigest()[:12]

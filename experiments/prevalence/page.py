@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.prevalence.trials import DRAWS, FEW, GROUPS, Trial, sizes
-from experiments.shared.terminal import table
+from experiments.prevalence.trials import DRAWS, FEW, GROUPS, Trial, fingerprint, sizes
+from experiments.shared.terminal import dated, table
 
 TITLES = {"newsgroups-6000": "20 Newsgroups", "reuters-100": "Reuters", "pubmed-8000": "PubMed", "toy": "Toy"}
 Rows = list[dict[str, Any]]
@@ -30,7 +30,8 @@ def text(results: dict[Trial, dict[str, Any]]) -> str:
         board[trial.corpus, trial.method, trial.labels].append(row)
     names = [name for name in TITLES if any(key[0] == name for key in board)]
     parts = [introduction(), random(board, names), groups(board, names), designs(board, names), warnings(board, names)]
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+    old = any(trial.version != fingerprint() for trial in results)
+    return dated("\n\n".join(part.strip() for part in parts) + "\n", old=old)
 
 
 def introduction() -> str:

@@ -106,7 +106,7 @@ def prepared(name: str) -> Prepared:
     vectorizer = TextVectorizer()
     X = vectorizer.fit_transform(documents.texts)
     truth = supervise(documents.labels, len(documents)).indicator().toarray()
-    task = ShareTask(X, vectorizer, internals.latent_directions(X))
+    task = ShareTask(X, vectorizer)
     return Prepared(truth, documents.topic_names, {g: groups_of(truth, g) for g in GROUPS}, task)
 
 

@@ -96,11 +96,6 @@ def some_newsgroups() -> Documents:
     return some(newsgroups(), 6000)
 
 
-def newsgroups_with_headers() -> Documents:
-    """A random part of 20 Newsgroups as posted, with headers, quotes and signatures."""
-    return some(corpora.load_newsgroups(remove=()), 6000)
-
-
 def newsgroups_without_headers() -> Documents:
     """A random part of 20 Newsgroups without headers; quotes and signatures stay."""
     return some(corpora.load_newsgroups(remove=("headers",)), 6000)
@@ -131,12 +126,6 @@ def some_abstracts() -> Documents:
     return some(abstracts(), 8000)
 
 
-def abstracts_with_check_tags() -> Documents:
-    """A random part of the PubMed abstracts with titles; check tags such as "Humans" are topics like the others."""
-    documents = corpora.load_medline(min_documents=100)
-    return some(documents.select(i for i, labels in enumerate(documents.labels) if labels), 8000)
-
-
 def toy() -> Documents:
     """120 made-up documents on six topics, for tests."""
     rng = np.random.default_rng(0)
@@ -159,24 +148,7 @@ PEERS = {
     "newsgroups-6000": some_newsgroups,
     "toy": toy,
 }
-# Corpora of the study of unnamed topics, prepared as for the comparison with other systems.
-OPENWORLD = {
-    "newsgroups-headers": newsgroups_with_headers,
-    "newsgroups-6000": some_newsgroups,
-    "reuters-100": large_topics_of_reuters,
-    "pubmed-8000": some_abstracts,
-    "toy": toy,
-}
-# Corpora of the study of names and keywords, prepared in the same way.
-FIRSTHOUR = {
-    "newsgroups-quotes": newsgroups_without_headers,
-    "newsgroups-6000": some_newsgroups,
-    "pubmed-8000": some_abstracts,
-    "pubmed-176": abstracts_with_check_tags,
-    "reuters-100": large_topics_of_reuters,
-    "toy": toy,
-}
-# Corpora of the study of shares, prepared in the same way.
+# Corpora of the study of shares, prepared as for the comparison with other systems.
 PREVALENCE = {
     "newsgroups-6000": some_newsgroups,
     "reuters-100": large_topics_of_reuters,
@@ -189,8 +161,6 @@ TREES = {"newsgroups-6000": some_newsgroups, "reuters-tree": reuters_leaves, "to
 STUDIES = {
     "paper": SOURCES,
     "peers": PEERS,
-    "openworld": OPENWORLD,
-    "firsthour": FIRSTHOUR,
     "prevalence": PREVALENCE,
     "trees": TREES,
 }
@@ -198,10 +168,7 @@ STUDIES = {
 ARCHIVES = {
     "pubmed": "medline",
     "pubmed-8000": "medline",
-    "pubmed-176": "medline",
     "newsgroups-6000": "newsgroups",
-    "newsgroups-headers": "newsgroups",
-    "newsgroups-quotes": "newsgroups",
     "reuters-100": "reuters",
     "reuters-tree": "reuters",
 }

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from types import FunctionType
 from typing import Any
@@ -17,6 +18,11 @@ def installed(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
+
+
+def hash_of(sources: Iterable[str]) -> str:
+    """A short hash of the code in some sources."""
+    return sha256("\n".join(map(meaning, sources)).encode()).hexdigest()[:12]
 
 
 def value_text(value: Any) -> str:

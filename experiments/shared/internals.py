@@ -6,13 +6,11 @@ start of the paper, and the exports of the workbench. None of these has a public
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
-from unittest import mock
 
 import numpy as np
 
@@ -30,7 +28,8 @@ from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.label_advice import label_curve, stopping_advice
 from topicsteer.analysis.survey_design import mover, wilson
 from topicsteer.backends import as_rows
-from topicsteer.guidance import calibration, guide, keywords, latent, ridge, train, tree
+from topicsteer.guidance import apply, keywords, settings, train
+from topicsteer.guidance.features import Features, Sample
 from topicsteer.labels import coder as coder_forms
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.coder import Coder, coder_of
@@ -65,80 +64,76 @@ __all__ = [
 
 # Number of documents that Random Acol averages for one topic.
 ACOL_DOCUMENTS = factorisation.ACOL_DOCUMENTS
-# Modules of our method. A change to one of them makes our finished trials stale.
-GUIDANCE = (guide, train, ridge, latent, calibration)
-# Folder and file with the code of our method in the study of unnamed topics.
-FITTING = (Path(guide.__file__).parent, Path(pipeline.__file__), Path(pipeline.__file__))
+# Folder with the code of the guide. A change to it makes our finished trials stale.
+GUIDANCE = Path(settings.__file__).parent
 
 
-def no_words(*_: Any) -> None:
-    """The second round of the guide where it finds nothing better."""
+def features_of(X: Any) -> Features:
+    """Latent semantics of a corpus, without meaning. They do not depend on labels; made once for many guides."""
+    return Sample(as_rows(X), supervise({}, X.shape[0]), threads=1).features
 
 
-def no_shift(odds: Any, labelled: Any) -> Any:
-    """Topics are as frequent among all documents as among the labelled ones."""
-    return np.zeros(odds.shape[1], odds.dtype)
+def learn_guide(X: Any, supervision: Supervision, names: Any = None, **options: Any) -> Any:
+    """Fit the guide of a closed world to the labels, without a factorisation and without word vectors.
+
+    ``options`` are arguments of `Sample`: embeddings, features of the corpus (``given``) and a seed.
+    """
+    return train.learn_guide(Sample(as_rows(X), supervision, threads=1, **options), names, world="closed")
 
 
-# The guide without one of its parts: replacements for names in topicsteer.
-ABLATIONS: dict[str, dict[str, Any]] = {
-    "no latent semantics": {"guidance.latent.DIMENSIONS": 0},
-    "no second round": {"guidance.calibration.Background.learn_word_round": no_words},
-    "nothing calibrated": {"guidance.train.MIN_LABELS": float("inf")},
-    "no prior shift": {"guidance.train.prior_shift": no_shift, "guidance.calibration.prior_shift": no_shift},
-}
+def texts_of(names: keywords.TopicTexts, topics: np.ndarray) -> keywords.TopicTexts:
+    """Texts about some topics, numbered by their positions in the sorted array."""
+    own = np.isin(names.topics, topics)
+    return keywords.TopicTexts(names.terms[own], np.searchsorted(topics, names.topics[own]))
 
 
-@contextmanager
-def replaced(changes: dict[str, Any]) -> Iterator[None]:
-    """Replace names in topicsteer, such as the values of :data:`ABLATIONS`, for a while."""
-    with ExitStack() as stack:
-        for name, value in changes.items():
-            stack.enter_context(mock.patch(f"topicsteer.{name}", value))
-        yield
+def guide_modules() -> dict[str, ModuleType]:
+    """Modules of the guide by their names."""
+    package = train.__package__
+    return {path.stem: import_module(f"{package}.{path.stem}") for path in sorted(GUIDANCE.glob("[a-z]*.py"))}
 
 
-def learn_guide(X: Any, supervision: Supervision, **options: Any) -> Any:
-    """Fit the guide to the labels, without a factorisation."""
-    return train.train_guide(as_rows(X), supervision, threads=1, **options)
+class GuideTask:
+    """A fit of `TopicModel` up to its guide, which is learnt as often as wanted."""
 
+    def __init__(self, texts: list[str], labels: Any, **options: Any) -> None:
+        self.settings = TopicModel(**options, threads=1)._settings()
+        self.corpus = pipeline.prepare(self.settings, texts, labels)
 
-def learn_tree(X: Any, supervision: Supervision, **options: Any) -> np.ndarray:
-    """Probabilities of all topics of a tree in a closed world, as `TopicModel` computes them."""
-    guide = tree.train_tree(as_rows(X), supervision, lambda base, **_: base, threads=1, **options)
-    return np.zeros((X.shape[0], len(supervision.topics))) if guide is None else guide.probabilities(X, 1)
+    def features(self) -> Features:
+        """Latent semantics and meaning of the corpus."""
+        return pipeline.features_sample(self.corpus, self.settings, pipeline.COLD).features
 
-
-def texts_of(names: keywords.TopicTexts, topics: list[int]) -> keywords.TopicTexts:
-    """Texts about some topics, numbered by their positions in the list."""
-    return tree.texts_of(names, topics)
-
-
-def tree_sources() -> list[str]:
-    """Source of the guides of a tree."""
-    return [*guide_sources(), *(inspect.getsource(module) for module in (tree,))]
+    def memberships(self, features: Features) -> tuple[np.ndarray, np.ndarray]:
+        """Memberships of the documents in known and in free topics, without regard to labels."""
+        guide = pipeline.learn(self.corpus, self.settings, pipeline.Cold(features))
+        if guide is None:
+            raise ValueError("there are no labels and no names")
+        n, n_known = self.corpus.rows.shape[0], guide.n_known
+        free = train.free_topics(guide, self.settings.wanted_free, n)
+        groups = apply.topic_classes([(k,) for k in range(n_known)], free, n_known)
+        P = guide.probabilities(self.corpus.rows.take(np.arange(n)), 1)
+        found = apply.topic_probabilities(P, groups, self.corpus.supervision.forest, n_known, guide)
+        return found[:, :n_known], found[:, n_known : n_known + len(free)]
 
 
 def guide_sources() -> list[str]:
-    """Source of the guide without an open world, and of the texts about topics."""
-    return [inspect.getsource(module) for module in (*GUIDANCE, keywords)]
+    """Source of the guide."""
+    return [path.read_text(encoding="utf-8") for path in sorted(GUIDANCE.glob("*.py"))]
 
 
 def fitting_sources() -> list[str]:
     """Source of the guide and of the fit of TopicModel."""
-    folder, *files = FITTING
-    return [path.read_text(encoding="utf-8") for path in (*sorted(folder.glob("*.py")), *files)]
+    return [*guide_sources(), Path(pipeline.__file__).read_text(encoding="utf-8")]
 
 
 class ShareTask:
-    """The documents of a corpus, and the guides of a model that has seen some of their labels.
+    """The documents of a corpus, and the guides of a model that has seen some of their labels."""
 
-    Latent directions do not depend on labels, so all draws of labels share them.
-    """
-
-    def __init__(self, X: Any, vectorizer: Any, directions: Any) -> None:
-        self.X, self.vectorizer, self.directions = as_rows(X), vectorizer, directions
-        self.settings = TopicModel(threads=1)._settings()
+    def __init__(self, X: Any, vectorizer: Any) -> None:
+        self.X, self.vectorizer = as_rows(X), vectorizer
+        self.settings = TopicModel(threads=1, embeddings=None)._settings()
+        self.reuse = pipeline.Cold(features_of(X))
 
     def _corpus(self, supervision: Supervision) -> pipeline.Corpus:
         book = Codebook.of_names(supervision.topics)
@@ -146,13 +141,12 @@ class ShareTask:
 
     def learn(self, supervision: Supervision) -> Any:
         """The guide of all labels, as in a fit."""
-        return pipeline.learn(self._corpus(supervision), self.settings, pipeline.Cold(self.directions))
+        return pipeline.learn(self._corpus(supervision), self.settings, self.reuse)
 
     def cross_fit(self, supervision: Supervision, sample: survey_design.Sample, guide: Any) -> estimates.Predictions:
         """Predictions without the labels of a fold, with the world and the settings of the guide of all labels."""
-        settings = replace(self.settings, world="open" if guide.believes_open else "closed")
-        reuse = pipeline.Cold(self.directions, choice=guide.choice)
-        hidden = cross_fit.Hidden(self._corpus(supervision), settings, reuse)
+        settings = replace(self.settings, world="open" if guide.open else "closed")
+        hidden = cross_fit.Hidden(self._corpus(supervision), settings, replace(self.reuse, choice=guide.choice))
         found = cross_fit.cross_fit(hidden, sample, folder=Path())
         if found is None:
             raise ValueError("there are too few labels for a guide")
@@ -175,19 +169,9 @@ def coder_sources(method: str) -> list[str]:
     return [Path(part.__file__).read_text(encoding="utf-8") for part in parts]
 
 
-def latent_directions(X: Any) -> Any:
-    """The label-free decomposition that the guide reads; made once for many fits."""
-    return latent.latent_directions(as_rows(X))
-
-
-def name_rows(topics: Any, transform: Any, **words: Any) -> keywords.TopicTexts:
-    """Topic names as small documents, as TopicModel makes them; ``words`` are descriptions and keywords."""
-    return keywords.topic_texts(Codebook.of_names(topics, **words), transform)
-
-
-def embedded_names(topics: Any, transform: Any, encode: Any, **words: Any) -> keywords.TopicTexts:
-    """The same with their embeddings."""
-    return keywords.topic_texts(Codebook.of_names(topics, **words), transform, encode)
+def name_rows(topics: Any, transform: Any) -> keywords.TopicTexts:
+    """Topic names as small documents, as TopicModel makes them."""
+    return keywords.topic_texts(Codebook.of_names(topics), transform)
 
 
 def random_acol(X: Any, n_topics: int, rng: np.random.RandomState) -> np.ndarray:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.shared.terminal import table
-from experiments.trees.trials import BUDGETS, SEEDS, Trial
+from experiments.shared.terminal import dated, table
+from experiments.trees.trials import BUDGETS, SEEDS, Trial, fingerprint
 
 TITLES = {"newsgroups-6000": "20 Newsgroups", "reuters-tree": "Reuters", "toy": "Toy"}
 # Columns of the tables, and the methods of the columns.
@@ -39,7 +39,8 @@ def text(results: dict[Trial, dict[str, Any]]) -> str:
     for trial, row in results.items():
         scores[trial.corpus, trial.budget, trial.method][trial.seed] = row
     parts = [introduction(), level(scores, "leaves"), level(scores, "parents"), consistency(results)]
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+    old = any(trial.version != fingerprint(trial.method) for trial in results)
+    return dated("\n\n".join(part.strip() for part in parts) + "\n", old=old)
 
 
 def introduction() -> str:
@@ -59,8 +60,8 @@ are much like the draws 0 to 3 here; the other six were new. Below, *gain, new d
 
 Tree, flat and *all at the leaf* also read the names of the topics; logistic regression and hiclass do not.
 
-- **tree**: one guide per level, expected labels below a label, and one consistent probability per topic. These are the
-  memberships of `TopicModel(parents=...)` in a closed world.
+- **tree**: the guide of all topics, in which only topics of the same level exclude each other. These are the
+  memberships of `TopicModel(parents=..., embeddings=None)` in a closed world.
 - **flat**: the guide of the leaves, learnt from documents with leaves as labels. A parent is the noisy-or of its
   leaves.
 - **all at the leaf**: the same, if every labelled document had its leaves. It knows more than the others.

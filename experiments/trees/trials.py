@@ -50,7 +50,7 @@ class World:
     forest: Forest
     truth: np.ndarray
     names: Any
-    directions: Any
+    features: Any
 
     @property
     def leaves(self) -> np.ndarray:
@@ -98,7 +98,7 @@ def world_of(name: str) -> World:
     vectorizer = TextVectorizer()
     vectorizer.fit(TREES[name]().texts)
     names = internals.name_rows(topics, vectorizer.transform)
-    return World(corpus, topics, forest, forest.with_ancestors(truth), names, internals.latent_directions(corpus.X))
+    return World(corpus, topics, forest, forest.with_ancestors(truth), names, internals.features_of(corpus.X))
 
 
 def draw(world: World, budget: str, seed: int) -> Draw:
@@ -142,9 +142,9 @@ def mixed_labels(world: World, chosen: Draw) -> Supervision:
 
 
 def tree(world: World, chosen: Draw) -> np.ndarray:
-    """Our guides of a tree, with labels at both levels."""
-    labels = mixed_labels(world, chosen)
-    return internals.learn_tree(world.corpus.X, labels, names=world.names, directions=world.directions)
+    """Our guide of a tree, with labels at both levels."""
+    guide = internals.learn_guide(world.corpus.X, mixed_labels(world, chosen), world.names, given=world.features)
+    return np.asarray(guide.probabilities(world.corpus.X, 1))
 
 
 def flat(world: World, chosen: Draw) -> np.ndarray:
@@ -162,8 +162,8 @@ def leaf_guide(world: World, labelled: np.ndarray) -> np.ndarray:
     leaves = world.leaves
     topics = [world.topics[k] for k in leaves]
     labels = supervision_of(world.truth[:, leaves], topics, labelled, Forest())
-    names = internals.texts_of(world.names, leaves.tolist())
-    guide = internals.learn_guide(world.corpus.X, labels, names=names, directions=world.directions)
+    names = internals.texts_of(world.names, leaves)
+    guide = internals.learn_guide(world.corpus.X, labels, names, given=world.features)
     found = np.zeros(world.truth.shape)
     found[:, leaves] = guide.probabilities(world.corpus.X, 1)
     for k, below in enumerate(world.forest.children):
@@ -209,7 +209,7 @@ def fingerprint(method: str) -> str:
     """A hash of the code of a method, of the draws and, for our methods, of the guide."""
     parts = sorted({code for function in (METHODS[method], draw, judge, world_of) for code in codes(function)})
     if method in ("tree", "flat", "full"):
-        parts += [meaning(source) for source in internals.tree_sources()]
+        parts += [meaning(source) for source in internals.guide_sources()]
     return sha256("\n".join(parts).encode()).hexdigest()[:12]
 
 

@@ -19,6 +19,7 @@ def posts():
     return Documents([str(i) for i in range(120)], texts, [[name] for name in labels], {"split": split})
 
 
+@pytest.mark.filterwarnings("ignore:The topics free")  # ten free topics are too many for thirty posts per topic
 @pytest.mark.parametrize("method", list(by_date.METHODS))
 def test_all_posts_with_a_text_are_found(posts, method):
     assert by_date.accuracy(posts, method, seed=1, n_labels=30) == pytest.approx(29 / 30)

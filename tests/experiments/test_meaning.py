@@ -1,10 +1,12 @@
 """The study of embeddings: draws and measures by hand, rivals of a made-up corpus, and misses of the goals."""
 
+import re
+
 import numpy as np
 import pytest
 
 from experiments.meaning import __main__ as study
-from experiments.meaning import cells, intents, package, results, rivals, table
+from experiments.meaning import cells, intents, package, page, results, rivals, table
 from experiments.meaning.cells import Draw
 from experiments.meaning.corpora import Corpus, sample_of_frequent_topics, stratified
 from experiments.meaning.vectors import readable
@@ -138,7 +140,6 @@ def test_the_package_is_measured_in_a_cell(drinks, cell):
     assert found.decided.dtype == bool
     assert measured["known"] > 0.8
     assert (measured["hidden"] is None) == (cell != "hidden5")
-    assert np.array_equal(found.known, package.fit_before(drinks, drawn, "off", 0, len(drawn.hidden)).known)
 
 
 def test_names_are_numbers_where_they_may_not_be_read(drinks):
@@ -172,6 +173,49 @@ def test_finished_runs_are_not_missing(tmp_path):
     assert results.missing(path, [run("ours", 0), run("ours", 1)]) == [run("ours", 1)]
 
 
+def test_runs_of_other_code_are_not_read(tmp_path):
+    path = tmp_path / "runs.jsonl"
+    results.append(path, run("ours", 0, known=0.1) | {"code": "other"})
+    assert results.read(path) == []
+    assert results.missing(path, [run("ours", 0)])
+    results.append(path, run("ours", 0, known=0.2) | {"code": results.code()})
+    assert [found["known"] for found in results.read(path)] == [0.2]
+
+
+def test_the_best_rivals_stay_in_the_committed_results(tmp_path):
+    before, rivals = tmp_path / "before.jsonl", tmp_path / "rivals.jsonl"
+    results.append(before, run("before", 0, known=0.7, hidden=0.5))
+    for seed in (0, 1):
+        for method, known, hidden in (("LR", 0.6, None), ("cosine", 0.5, None), ("k-means", None, 0.5)):
+            results.append(rivals, run(method, seed, known=known + seed / 10 if known else None, hidden=hidden))
+    found = page.baseline(before, rivals, tmp_path / "intents.jsonl")
+    assert [(one["method"], one["seed"]) for one in found] == [
+        ("before", 0),
+        ("LR", 0),
+        ("LR", 1),
+        ("k-means", 0),
+        ("k-means", 1),
+    ]
+
+
+def test_the_page_comes_from_the_committed_results(monkeypatch):
+    written = page.PAGE.read_text(encoding="utf-8")
+    code = re.search(r"Code of the guide: `(\w+)`", written).group(1)
+    monkeypatch.setattr(results, "code", lambda: code)
+    assert page.RESULTS.stat().st_size < 400_000
+    assert page.text(table.read(page.RESULTS), code) == written
+
+
+def test_the_page_lists_lost_cells(tmp_path):
+    path = tmp_path / "runs.jsonl"
+    share = {"leak": 0.1, "recall": 0.8, "none": 0.4, "true_none": 0.5}
+    for method, known, hidden in (("before", 0.7, 0.5), ("ours", 0.69, 0.49), ("LR", 0.6, None)):
+        results.append(path, run(method, 0, known=known, hidden=hidden, **share))
+    text = page.text(table.read(path), "now")
+    assert "1 of\n2." in text
+    assert "| off | hidden10 | reuters | known | 0.690 | 0.700 | 0.600 LR |" in text
+
+
 def test_the_table_names_the_best_rival_and_misses(tmp_path):
     before, rivals, ours = (tmp_path / f"{name}.jsonl" for name in ("before", "rivals", "ours"))
     share = {"leak": 0.1, "recall": 0.8, "none": 0.4, "true_none": 0.5}
@@ -180,7 +224,7 @@ def test_the_table_names_the_best_rival_and_misses(tmp_path):
     results.append(ours, run("ours", 0, known=0.69, hidden=0.49, **share))
     for method, known, hidden in (("LR", 0.60, None), ("cosine", 0.65, None), ("k-means", None, 0.52)):
         results.append(rivals, run(method, 0, known=known, hidden=hidden))
-    lines = list(table.lines(before, rivals, ours, tmp_path / "intents.jsonl"))
+    lines = list(table.lines(table.read(before, rivals, ours)))
     # Only seed 0 is compared, because only that has a run of the package.
     assert "| hidden10 | reuters | 1 | 0.700 | 0.650 cosine | 0.690 | 0.2.0 -0.010 |" in lines
     assert "| hidden10 | reuters | 1 | 0.500 | 0.520 k-means | 0.490 | rival -0.030 |" in lines

@@ -66,7 +66,7 @@ def test_the_tree_has_the_memberships_of_the_model():
     deepest = world.forest.deepest(given.patterns[given.pattern] == 1)
     labels = [[world.topics[k] for k in np.flatnonzero(row)] or None for row in deepest]
     parents = {world.topics[k]: world.topics[above] for k, above in enumerate(world.forest.parents) if above >= 0}
-    model = TopicModel(0, topics=world.topics, parents=parents, world="closed", threads=1)
+    model = TopicModel(0, topics=world.topics, parents=parents, world="closed", embeddings=None, threads=1)
     model.fit(list(TREES["toy"]().texts), labels)
     rows = np.flatnonzero(~chosen.labelled)
     ours = trials.tree(world, chosen)

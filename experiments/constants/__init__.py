@@ -1,0 +1,1 @@
+"""Study of the guide's constants: each is halved and doubled."""

@@ -1,0 +1,216 @@
+"""Constants of the guide, their halved and doubled values, and the AP of a guide with them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from experiments.meaning import package
+from experiments.meaning.cells import Draw, draw, hidden_ap, macro_ap
+from experiments.meaning.corpora import Corpus, load
+from experiments.shared import internals
+
+CORPORA = ("banking77", "cap_nyt", "reuters", "20newsgroups")
+CELLS = ("names", "names+5", "10%", "hidden10")
+# The module of all tuned numbers, and constants of other modules that change no AP or are not read in these cells:
+# limits of work, limits of precision, names in files, and rules about documents labelled with none of the topics.
+SETTINGS = "settings"
+LEFT_OUT = {
+    "classes": (),
+    "features": ("BACKGROUND",),
+    "latent": (
+        *("SVD_DOCUMENTS", "START_PRODUCTS", "STEPS", "STEPS_PER_STRIP", "TWICE", "JITTER", "EXHAUSTED", "NOISE"),
+        *("TERMS", "ROWS"),
+    ),
+    "likelihood": ("LEAST",),
+    "open_world": ("GROUP_DOCUMENTS", "ROWS", "MIN_OUTSIDERS"),
+    "regression": ("NOISE",),
+    "train": ("WORLDS", "DECLARED", "NAME_DOCUMENTS", "NAME_PROBABILITY"),
+}
+# Candidates for a choice. Halved: the lower half of them. Doubled: all of them doubled.
+GRIDS = ("SHARES", "NAME_WEIGHTS", "RIDGES", "SHARPNESSES")
+# Constants of groups: cells with nothing hidden do not read them.
+OPEN_ONLY = (
+    *("GROUPS", "GROUP_SHARE", "KAPPA", "STARTS", "GROUP_STEPS", "GROUP_ROUNDS", "CORE", "LEAST_CORE"),
+    *("MIN_TOPIC_DOCUMENTS", "MIN_TOPIC_SHARE"),
+)
+# Constants for few labels are tried with one label per topic, too.
+FEW_CELL, FEW_ONLY = "names+1", ("", "LENGTH", "FEW", "MIN_LABELS", "NAME_ROUNDS", "KEPT_SPREAD")
+# Values between 0 and 1 that are shares of a whole, and stay below 1.
+SHARES_OF_A_WHOLE = ("SHARES", "KEPT_SPREAD", "OPEN_SHARE", "GROUP_SHARE", "TAILS", "MIN_TOPIC_SHARE")
+# Least values that make sense.
+LEAST = {"FOLDS": 2}
+CHANGES = ("halved", "doubled")
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constant: its module and name, and its place in a tuple of unlike numbers."""
+
+    module: str
+    name: str
+    place: int | None = None
+
+    @property
+    def title(self) -> str:
+        """Name on the page."""
+        return self.name if self.place is None else f"{self.name}[{self.place}]"
+
+    @property
+    def whole(self) -> Any:
+        """The value in the module."""
+        return getattr(modules()[self.module], self.name)
+
+    @property
+    def value(self) -> Any:
+        """The value."""
+        return self.whole if self.place is None else self.whole[self.place]
+
+    def changed(self, change: str) -> Any:
+        """The value halved or doubled."""
+        return changed(self.name, self.value, change)
+
+    @contextmanager
+    def replaced(self, change: str) -> Iterator[None]:
+        """Replace the constant wherever the guide reads it."""
+        whole, value = self.whole, self.changed(change)
+        if self.place is not None:
+            value = (*whole[: self.place], value, *whole[self.place + 1 :])
+        with ExitStack() as stack:
+            for module in modules().values():
+                if getattr(module, self.name, None) is whole and (self.module == SETTINGS or self._is_home(module)):
+                    stack.enter_context(mock.patch.object(module, self.name, value))
+            yield
+
+    def _is_home(self, module: Any) -> bool:
+        return module is modules()[self.module]
+
+
+def changed(name: str, value: Any, change: str) -> Any:
+    """A value halved or doubled."""
+    if name in GRIDS and change == "halved":
+        return value[: -(-len(value) // 2)]
+    if isinstance(value, tuple):
+        return tuple(changed_number(name, number, change) for number in value)
+    if isinstance(value, np.ndarray):
+        return np.array([changed_number(name, number, change) for number in value.tolist()])
+    return changed_number(name, value, change)
+
+
+def changed_number(name: str, value: float, change: str) -> float:
+    """A number halved or doubled; a share of a whole stays below 1, and a count stays whole."""
+    found = value / 2 if change == "halved" else 2 * value
+    if name in SHARES_OF_A_WHOLE and found >= 1:
+        found = 1 - (1 - value) / 2
+    return max(round(found), LEAST.get(name, 1)) if isinstance(value, int) else found
+
+
+@lru_cache
+def modules() -> dict[str, Any]:
+    """Modules of the guide."""
+    return internals.guide_modules()
+
+
+def constants() -> list[Constant]:
+    """All constants of the study."""
+    found = []
+    for name, value in vars(modules()[SETTINGS]).items():
+        if name.isupper() and isinstance(value, tuple) and name not in GRIDS:
+            found += [Constant(SETTINGS, name, place) for place in range(len(value))]
+        elif name.isupper():
+            found.append(Constant(SETTINGS, name))
+    for module, left_out in LEFT_OUT.items():
+        found += [Constant(module, name) for name in defined(modules()[module]) if name not in left_out]
+    return found
+
+
+def defined(module: Any) -> list[str]:
+    """Constants that a module defines."""
+    lines = re.findall(r"(?m)^([A-Z][A-Z_, ]*) = ", inspect.getsource(module))
+    return [name for line in lines for name in line.split(", ")]
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """A draw of labels, ready for guides."""
+
+    corpus: Corpus
+    drawn: Draw
+    task: internals.GuideTask
+    features: Any
+
+
+@lru_cache(maxsize=len(CORPORA) * (len(CELLS) + 1))
+def cell_of(name: str, cell: str, seed: int) -> Cell:
+    """A cell with built-in meaning."""
+    corpus = load(name)
+    drawn = draw(corpus, cell, seed)
+    given = package.labels(corpus, drawn, package.topic_names(corpus, drawn))
+    task = internals.GuideTask(corpus.texts, given, free_topics=len(drawn.hidden), **package.words(corpus, drawn))
+    return Cell(corpus, drawn, task, task.features())
+
+
+def measure(name: str, cell: str, seed: int, constant: Constant | None = None, change: str = "") -> dict[str, Any]:
+    """AP of known and hidden topics by a guide, with a changed constant or without."""
+    world = cell_of(name, cell, seed)
+    features = world.features
+    with ExitStack() as stack:
+        if constant is not None:
+            stack.enter_context(constant.replaced(change))
+            if constant.module in ("latent", "features"):
+                features = world.task.features()
+        known, free = world.task.memberships(features)
+    hidden = hidden_ap(world.corpus, world.drawn, free) if len(world.drawn.hidden) else None
+    return {"known": macro_ap(world.corpus, world.drawn, known), "hidden": hidden}
+
+
+Row = dict[str, Any]
+
+
+def plan(seeds: list[int]) -> list[Row]:
+    """All trials: the constants as they are, then each halved and doubled."""
+    changes = [("", "")] + [(constant.title, change) for constant in constants() for change in CHANGES]
+    return [
+        {"constant": constant, "change": change, "corpus": corpus, "cell": cell, "seed": seed}
+        for seed in seeds
+        for constant, change in changes
+        for corpus in CORPORA
+        for cell in cells_of(constant.split("[")[0])
+    ]
+
+
+def cells_of(name: str) -> tuple[str, ...]:
+    """Cells in which a constant is tried."""
+    if name in OPEN_ONLY:
+        return ("hidden10",)
+    return (*CELLS, FEW_CELL) if name in FEW_ONLY else CELLS
+
+
+def key_of(row: Row) -> tuple[Any, ...]:
+    """What identifies a trial."""
+    return tuple(row[part] for part in ("constant", "change", "corpus", "cell", "seed"))
+
+
+def perform(row: Row) -> Row:
+    """Result of a trial."""
+    constant = {one.title: one for one in constants()}.get(row["constant"])
+    found = measure(row["corpus"], row["cell"], row["seed"], constant, row["change"])
+    numbers = {name: None if value is None else round(value, 4) for name, value in found.items()}
+    if constant is None:
+        return numbers
+    return {"value": shown(constant.value), "changed": shown(constant.changed(row["change"]))} | numbers
+
+
+def shown(value: Any) -> str:
+    """Numbers as text."""
+    if isinstance(value, tuple | np.ndarray):
+        return ", ".join(f"{number:g}" for number in value)
+    return f"{value:g}"

@@ -1,1 +1,0 @@
-"""Features of each tool, tried with the packages themselves."""

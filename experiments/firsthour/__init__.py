@@ -1,1 +1,0 @@
-"""The first hour: names and keywords before any label."""

