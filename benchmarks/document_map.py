@@ -71,7 +71,7 @@ def prepared(name):
     documents = corpus(name)
     with warnings.catch_warnings(action="ignore"):  # labelled documents without a term
         model = TopicModel().fit(documents.hide_labels(1 - LABELLED, 0))
-    latent = np.asarray(model.matrix_ @ model.guide_.directions)
+    latent = np.asarray(model.matrix_ @ model.guide_.features.directions)
     return model, latent, np.array([labels[0] for labels in documents.labels])
 
 

@@ -280,7 +280,8 @@ def guided(n, labels):
     from topicsteer import TSNMF
     from topicsteer.backends import as_rows
     from topicsteer.guidance.apply import apply_guide
-    from topicsteer.guidance.train import train_guide
+    from topicsteer.guidance.features import Sample
+    from topicsteer.guidance.train import learn_guide
     from topicsteer.labels.forms import supervise
 
     X, y = problem(n, rate=1.1 * labels / n)
@@ -288,7 +289,9 @@ def guided(n, labels):
     began = time.perf_counter()
     supervision = supervise(y, n)
     rows = as_rows(X)
-    penalties = apply_guide(rows, train_guide(rows, supervision), supervision, TOPICS, folder=Path()).penalties
+    guide = learn_guide(Sample(rows, supervision), world="closed")
+    topics = [(k,) for k in range(guide.n_known)]
+    penalties = apply_guide(rows, guide, supervision, topics, TOPICS, folder=Path()).penalties
     model = TSNMF(TOPICS, label_weight=None, random_state=0).fit(X, y, penalties=penalties)
     seconds = time.perf_counter() - began
     return {

@@ -91,3 +91,14 @@ def make_shares(topics, groups, column="region", period=None, seed=0, **more):
             for column_values, value in zip(table.values(), row, strict=True):
                 column_values.append(value)
     return Breakdown(column, groups, period, table, **more)
+
+
+def planted_rows(n_topics, size=30, own=8, noise=0.3, seed=0):
+    """Unit rows of documents in random order, each with some terms of its topic and some others: (X, topic of each)."""
+    rng = np.random.default_rng(seed)
+    which = rng.permutation(np.repeat(np.arange(n_topics), size))
+    t = n_topics * own
+    X = rng.random((len(which), t)) * noise * (rng.random((len(which), t)) < 0.4)
+    X += rng.random(X.shape) * (rng.random(X.shape) < 0.5) * (which[:, None] == np.arange(t) // own)
+    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-9)
+    return sp.csr_array(X.astype(np.float32)), which

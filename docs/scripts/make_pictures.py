@@ -28,8 +28,9 @@ from topicsteer.analysis.evaluation import logistic_regression, nearest_centroid
 from topicsteer.analysis.topics import proportions
 from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents, example_table, load_docstrings
+from topicsteer.guidance.features import Sample
 from topicsteer.guidance.keywords import topic_texts
-from topicsteer.guidance.train import train_guide
+from topicsteer.guidance.train import learn_guide
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import supervise
 from topicsteer.labels.supervision import Supervision
@@ -288,7 +289,7 @@ def _photograph(page: Path, name: str) -> None:
 
 
 def _guided(X: Any, y: Supervision, names: Any) -> Any:
-    learnt = train_guide(as_rows(X), y, names=names, threads=1)
+    learnt = learn_guide(Sample(as_rows(X), y, threads=1), names, world="closed")
     return learnt.probabilities(sp.csr_array(X), threads=1) if learnt else np.zeros((X.shape[0], len(y.topics)))
 
 

@@ -16,7 +16,7 @@ from topicsteer import TopicModel
 from topicsteer.app.workbench.project import ProjectSettings
 from topicsteer.cli import app
 from topicsteer.cli.commands import fit
-from topicsteer.model.settings import DEFAULT_FREE
+from topicsteer.model.settings import DEFAULT_FREE, WORDS
 
 FOLDER = Path(__file__).parents[1] / "reference"
 PAGE = FOLDER / "cli.md"
@@ -43,6 +43,7 @@ SETTINGS = [
     ("description of a topic", "descriptions", None, None),
     ("conversion of texts to a matrix", "vectorizer", None, None),
     ("estimator for the factorisation", "estimator", None, None),
+    ("meaning of words, from built-in word vectors", "embeddings", "embeddings", None),
     ("random seed", "random_state", "seed", None),
     ("number of threads, None for all cores", "threads", "threads", None),
 ]
@@ -65,7 +66,7 @@ SEVERAL = 3
 
 
 # Defaults of settings for which None stands for a value, and shows that the user did not choose one.
-MEANING_OF_NONE = {"free_topics": DEFAULT_FREE}
+MEANING_OF_NONE = {"free_topics": DEFAULT_FREE, "embeddings": WORDS}
 
 
 @dataclass(frozen=True)

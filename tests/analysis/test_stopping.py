@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from experiments.corpora import load_newsgroups, load_reuters
 from topicsteer.analysis.label_advice import LITTLE, MORE, LabelCurve, label_curve, stopping_advice
 from topicsteer.backends import as_rows
-from topicsteer.guidance.latent import latent_directions
-from topicsteer.guidance.train import train_guide
+from topicsteer.guidance.features import Sample
+from topicsteer.guidance.train import learn_guide
 from topicsteer.labels.forms import supervise
 from topicsteer.metrics import average_precision
 from topicsteer.text import TextVectorizer
@@ -94,10 +94,11 @@ def test_the_rule_stops_in_time_and_not_too_early(load, stop):
     texts, labels = [texts[i] for i in chosen], [list(labels[i]) for i in chosen]
     X = sp.csr_array(TextVectorizer().fit_transform(texts))
     truth = supervise(labels, len(texts)).indicator().toarray() > 0
-    directions, n, held = latent_directions(as_rows(X)), 300, slice(1500, None)
+    n, held = 300, slice(1500, None)
+    features = Sample(as_rows(X), supervise(labels, len(texts))).features
 
     def learn(supervision, rows):
-        guide = train_guide(as_rows(X), supervision, directions=directions)
+        guide = learn_guide(Sample(as_rows(X), supervision, given=features), world="closed")
         return guide.probabilities(X[rows])[:, : truth.shape[1]]
 
     def given(count):

@@ -81,6 +81,39 @@ def test_vectors_in_a_file(command, table):
     assert command(*judged).exit_code == 0
 
 
+def test_built_in_vectors_and_none(command, table):
+    fit = ("fit", "train.csv", "--text", "text", "--free", "0")
+    for options, name in (((), "words"), (("--embeddings", "words"), "words"), (("--embeddings", "none"), None)):
+        done = command(*fit, *options)
+        assert done.exit_code == 0, done.stderr
+        model = TopicModel.load("model")
+        assert model.embeddings == name
+        assert bool(model.guide_.features.vectors.shape[1]) == (name == "words")
+        assert not model.state_.uses_embeddings
+        assert predicted(command) == predicted(command, "--embeddings", name or "none") == ["drinks", "vehicles"]
+        for wrong in ("none" if name else "words", "new.npy"):
+            refused = command("predict", "model", "new.parquet", "--embeddings", wrong)
+            assert refused.exit_code == 1
+            assert f"this model was fitted with --embeddings {name or 'none'}: leave out the option" in refused.stderr
+        assert command("explain", "model", "milk with tea").exit_code == 0
+        assert command("update", "model", "new.parquet", "--out", "later").exit_code == 0
+        assert command("evaluate", "train.csv", "--model", "model", "--folds", "2").exit_code == 0
+        assert command("report", "model", "train.csv", "--evaluate", "--out", "r.html").exit_code == 0
+
+
+def test_an_evaluation_has_the_embeddings_that_are_asked_for(command, table, monkeypatch):
+    asked = []
+
+    def evaluate(model, *_, embeddings, **__):
+        asked.append((model.embeddings, embeddings is not None))
+        raise ValueError("enough")
+
+    monkeypatch.setattr(TopicModel, "evaluate", evaluate)
+    for name in ((), ("words",), ("none",), ("vectors.npy",)):
+        command("evaluate", "train.csv", "--text", "text", *(("--embeddings", *name) if name else ()))
+    assert asked == [("words", False), ("words", False), (None, False), ("words", True)]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

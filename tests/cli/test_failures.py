@@ -73,7 +73,7 @@ def wrong(folder):
         ("prevalence {0}/model {0}/good.csv --weight topc", ["no column 'topc' of weights", "Did you mean 'topic'?"]),
         (
             "suggest {0}/model {0}/good.csv --topic te",
-            ["there is no topic 'te'; the topics are 'tea', ", "'tea'?"],
+            ["there is no topic 'te'; the topics are 'tea'", "did you mean 'tea'?"],
         ),
     ],
 )

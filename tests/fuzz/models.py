@@ -12,7 +12,11 @@ from topicsteer import TopicModel
 from topicsteer.system import arrays as storage
 
 WORDS = {"tea": "leaves pot kettle brew cup", "coffee": "beans roast espresso grind mug", "rail": "train track ticket"}
-FILLERS = [f"word{i}" for i in range(60)]
+FILLERS = (
+    "street city house river road market village bridge park tower window door table chair floor wall roof garden tree "
+    "flower bird horse dog cat fish summer winter spring autumn morning evening night week month year people family "
+    "friend child mother father brother sister king queen school church doctor teacher student lawyer farmer soldier"
+).split()
 # Values that a forger would try in place of another.
 ODD = [None, True, False, -1, 0, 1, 7, 2**31, 2**63, 10**30, 1e300, -0.5, "", "x", "auto", [], {}, [1], ["x"], {"x": 1}]
 ODD_NUMBERS = [0, 1, -1, 2, 100, 2**31 - 1, -(2**31), 2**62, -(2**62), 1e-300, 1e30, -1e30, 1e300, np.inf, np.nan]
@@ -28,7 +32,7 @@ def corpus(n, seed=0):
 
 @functools.cache
 def originals(folder):
-    """Plain values and arrays of honest models: without a guide, with one, open, with embeddings."""
+    """Plain values and arrays of honest models: without a guide, with one, open, with embeddings, with a tree."""
     texts, topics = corpus(60)
     labels = [name if row % 2 and name != "coffee" else None for row, name in enumerate(topics)]
     embeddings = np.random.default_rng(0).normal(size=(60, 3))
@@ -41,6 +45,7 @@ def originals(folder):
                 (TopicModel(2, world="closed", keywords={"tea": ["kettle"]}, threads=1), {}),
                 (TopicModel(2, world="open", threads=1), {}),
                 (TopicModel(2, world="open", threads=1), {"embeddings": embeddings}),
+                (TopicModel(0, parents={"tea": "drinks"}, embeddings=None, threads=1), {}),
             ]
         ):
             model.fit(texts, labels, **given).save(folder / f"original-{k}", texts=True)
@@ -121,7 +126,7 @@ def forge_value(rng, value):
 def use(model, folder):
     """What a person might do with a model of somebody else."""
     texts, _ = corpus(5, seed=1)
-    needs = {"embeddings": np.ones((len(texts), 3))} if model.state_.guide and model.state_.guide["settings"][0] else {}
+    needs = {"embeddings": np.ones((len(texts), 3))} if model.state_.uses_embeddings else {}
     yield lambda: repr(model)
     yield lambda: model.state_.topics.table(none=True)
     yield lambda: model.memberships(texts, **needs)

@@ -1,295 +1,234 @@
+"""A guide of any kind: files, new documents, several guides at once."""
+
+from dataclasses import replace
+
 import numpy as np
 import pytest
-import reference
 import scipy.sparse as sp
+from problems import planted_rows
 from scipy.special import expit
-from sklearn.metrics import average_precision_score
-from sklearn.preprocessing import normalize
 
-from topicsteer.analysis.evaluation import logistic_regression, nearest_centroid
 from topicsteer.backends import as_rows
-from topicsteer.corpora import load_docstrings
-from topicsteer.guidance import train
-from topicsteer.guidance.apply import THRESHOLD_RANGE, apply_labels, best_thresholds
-from topicsteer.guidance.calibration import FIXED_CALIBRATION, FIXED_MIX
+from topicsteer.guidance.features import Sample, joint
+from topicsteer.guidance.guide import Guide, side_by_side
 from topicsteer.guidance.keywords import TopicTexts
-from topicsteer.guidance.ridge import EXACT_DOCUMENTS
-from topicsteer.labels.forms import supervise
-from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, assign_folds
-from topicsteer.text import TextVectorizer
+from topicsteer.guidance.train import learn_guide
+from topicsteer.labels.forest import Forest
+from topicsteer.labels.supervision import Supervision
 
-# Too many labels for an exact solution.
-MANY = EXACT_DOCUMENTS + 1
-
-
-def guide(X, supervision, **given):
-    return train.train_guide(as_rows(X), supervision, **given)
+TREE = Forest((-1, -1, 0, 0, 1, 1))
+KINDS = ["closed", "meaning", "embeddings", "tree", "uncovered", "outsiders", "open", "open tree", "no groups", "names"]
 
 
-def corpus(n=200, topics=5, seed=0, noise=0.3, own=8):
-    rng = np.random.default_rng(seed)
-    which = rng.integers(0, topics, n)
-    X = rng.random((n, 5 * own)) * noise * (rng.random((n, 5 * own)) < 0.4)
-    for i, k in enumerate(which):
-        X[i, own * k : own * k + own] += rng.random(own) * (rng.random(own) < 0.5)
-    return sp.csr_array(normalize(sp.csr_array(X.astype(np.float32)))), which
+def supervised(states, n, forest, topics=None):
+    """Labels of the first documents, given by their states."""
+    patterns, pattern = np.unique(np.vstack([np.full((1, states.shape[1]), -1), states]), axis=0, return_inverse=True)
+    assert (patterns[0] == -1).all()
+    number = np.zeros(n, dtype=np.int32)
+    number[: len(states)] = pattern.ravel()[1:]
+    names = topics or tuple(range(states.shape[1]))
+    return Supervision(names, number, patterns.astype(np.int8), forest)
 
 
-@pytest.fixture(scope="module")
-def docstrings():
-    documents = load_docstrings()
-    X = sp.csr_array(TextVectorizer().fit_transform(documents.texts))
-    everything = supervise(documents.labels, len(documents))
-    shown = supervise(documents.hide_labels(0.95, 1).labels, len(documents), topics=everything.topics)
-    return X, everything.indicator().toarray() > 0, shown
+class Case:
+    """A guide of some kind with its documents."""
+
+    def __init__(self, kind):
+        k = 4 if "tree" in kind else 3
+        outside = 2 if kind in ("open", "open tree", "no groups", "outsiders") else 0
+        X, self.which = planted_rows(k + outside, 25)
+        self.n, t = X.shape
+        rng = np.random.default_rng(0)
+        first = np.flatnonzero(self.which < k)[: 10 * k]
+        order = np.append(first, np.setdiff1d(np.arange(self.n), first))
+        self.X, self.which = X[order], self.which[order]
+        states = np.eye(k, dtype=np.int8)[self.which[: 10 * k]]
+        forest = Forest((-1,) * k)
+        if "tree" in kind:
+            forest = TREE
+            states = np.hstack([np.eye(2, dtype=np.int8)[self.which[: 10 * k] // 2], states])
+        if kind == "uncovered":  # a topic that nothing ties to a document
+            states, forest = np.insert(states, 1, 0, axis=1), Forest((-1,) * 4)
+        if kind == "outsiders":
+            rest = self.which[: 10 * k + 12][10 * k :]
+            states = np.vstack([states, np.zeros((12, 3), dtype=np.int8)])
+            states[10 * k :][rest < k, rest[rest < k]] = 1
+        meaning = np.eye(k + outside)[self.which] + 0.3 * rng.normal(size=(self.n, k + outside))
+        self.E = meaning.astype(np.float32) if kind == "embeddings" else None
+        vectors = rng.normal(size=(t, 5)).astype(np.float32) if kind in ("meaning", "open", "open tree") else None
+        self.labels = supervised(states[:0] if kind == "names" else states, self.n, forest)
+        names = None
+        if kind == "names":
+            words = sp.csr_array(np.kron(np.eye(3), np.full(8, 8**-0.5)).astype(np.float32))
+            names = TopicTexts(words, np.arange(3))
+        self.sample = Sample(as_rows(self.X), self.labels, self.E, vectors)
+        world = "open" if outside else "closed"
+        self.guide = learn_guide(self.sample, names, world=world)
+        if kind == "no groups":
+            self.guide = replace(self.guide, groups=None, none=None, tree=None)
+        self.P = self.guide.probabilities(self.X, 1, embeddings=self.E)
 
 
-@pytest.mark.parametrize("labelled", [40, MANY])
-def test_follows_the_labels(labelled):
-    n = labelled + 160
-    X, which = corpus(n)
-    found = guide(X, supervise({i: int(which[i]) for i in range(labelled)}, n)).probabilities(X)
-    assert (found[labelled:].argmax(axis=1) == which[labelled:]).mean() > 0.9
-    assert ((found >= 0) & (found <= 1)).all()
+@pytest.fixture(scope="module", params=KINDS)
+def case(request):
+    return Case(request.param)
 
 
-@pytest.mark.parametrize(
-    ("form", "noise", "second"),
-    [
-        ("plain", 1.5, True),
-        ("plain", 0.1, False),
-        ("doubtful", 1.5, True),
-        ("single", 1.5, True),
-        ("latent", 1.5, True),
-        ("embedded", 1.5, True),
-        ("many", 1.5, True),
-        ("few", 1.5, True),
-    ],
-)
-def test_both_rounds_match_a_reference_made_of_scikit_learn_estimators(form, noise, second):
-    n = 20 if form == "few" else 60
-    X, which = corpus(160, 4, seed=3, noise=noise, own=16 if form == "latent" else 8)
-    y = np.full((160, 5 if form == "single" else 4), np.nan)
-    y[:n] = which[:n, None] == np.arange(y.shape[1])
-    document_weight, rng = np.ones(160), np.random.default_rng(0)
-    if form == "single":  # a topic with one document
-        y[7] = [0, 0, 0, 0, 1]
-    if form == "doubtful":
-        document_weight = rng.choice([1.0, 0.4], 160)
-        y[:n][rng.random((n, 4)) < 0.2] = np.nan
-    E = np.eye(4)[which] + rng.normal(size=(160, 4)) if form == "embedded" else None
-    supervision = supervise(y, 160)
-    exact = 0 if form == "many" else EXACT_DOCUMENTS  # too many labels for an exact solution
-    learnt = guide(X, supervision, confidence=document_weight, embeddings=E, exact_documents=exact)
-    states = supervision.patterns[supervision.pattern[:n]].astype(int)
-    some = (states == PERMITTED).any(axis=1, keepdims=True)
-    states[(states == UNKNOWN) & some] = FORBIDDEN  # topics that labels leave open count as absent
-    fold_of = assign_folds(sp.csr_array(states == PERMITTED), 3, seed=0)
-    weight, ridge = learnt.choice.embedding, learnt.choice.ridge
-    latent = [normalize(X @ learnt.directions[:, :q]) * 0.5**0.5 for q in ((8, 8, 16) if form == "latent" else ())]
-    Z = np.hstack([X.toarray(), *latent, *([] if E is None else [normalize(E) * weight**0.5])])
-    fixed = (FIXED_CALIBRATION, FIXED_MIX) if form == "few" else None
-    odds, left_out = reference.guidance(
-        X.toarray(), Z, states, fold_of, ridge, document_weight[:n], form == "many", fixed
+def test_probabilities_follow_the_labels(case):
+    guide, P = case.guide, case.P
+    assert P.dtype == np.float32
+    assert P.shape == (case.n, guide.n_known + guide.n_groups + guide.open)
+    assert ((P >= 0) & (P <= 1)).all()
+    leaves = [k for k in range(guide.n_known) if k not in guide.parents and k in guide.covered]
+    inside = case.which < len(leaves)
+    assert (P[:, leaves].argmax(axis=1) == case.which)[inside].mean() > 0.9
+    if guide.open:
+        assert P[~inside, -1].mean() > P[inside, -1].mean() + (0.3 if guide.n_groups else 0)
+
+
+def test_a_parent_is_at_least_as_likely_as_its_children(case):
+    parents = case.guide.parents
+    for k in np.flatnonzero(parents >= 0):
+        assert (case.P[:, parents[k]] >= case.P[:, k]).all()
+    hidden = case.guide.left_out_probabilities()
+    for k in np.flatnonzero(parents >= 0):
+        known = np.isfinite(hidden[:, parents[k]])
+        assert (hidden[known, parents[k]] >= np.nan_to_num(hidden[known, k])).all()
+    assert hidden.shape == (len(case.guide.rows), case.guide.n_known + case.guide.n_groups)
+
+
+def test_topics_that_nothing_covers_have_no_probability(case):
+    covers = case.guide.covers
+    assert len(covers) == case.guide.n_known + case.guide.n_groups
+    assert not case.P[:, : len(covers)][:, ~covers].any()
+    assert case.P[:, : len(covers)][:, covers].any(axis=0).all()
+
+
+def test_files_keep_every_bit(case):
+    arrays, outside = case.guide.arrays(), case.guide.outside_arrays()
+    assert (outside is None) == (not case.guide.open)
+    again = Guide.from_arrays(arrays, outside)
+    np.testing.assert_array_equal(again.probabilities(case.X, 1, embeddings=case.E), case.P)
+    np.testing.assert_array_equal(again.left_out_probabilities(), case.guide.left_out_probabilities())
+    np.testing.assert_array_equal(again.covers, case.guide.covers)
+    assert (again.choice, again.chosen_from, again.open) == (
+        case.guide.choice,
+        case.guide.chosen_from,
+        case.guide.open,
     )
-    assert (learnt.word_round is not None) == second
-    tolerance = 1e-3 if form == "many" else 1e-5
-    np.testing.assert_allclose(learnt.probabilities(X, embeddings=E), expit(odds), atol=tolerance)
-    np.testing.assert_allclose(learnt.left_out, expit(left_out), atol=tolerance)
+    assert (again.n_known, again.n_groups) == (case.guide.n_known, case.guide.n_groups)
+    if case.guide.tree is not None:
+        assert again.tree.cut(2) == case.guide.tree.cut(2)
+    for given, found in ((arrays, again.arrays()), (outside or {}, again.outside_arrays() or {})):
+        assert list(given) == list(found)
+        for name, array in found.items():
+            np.testing.assert_array_equal(given[name], array, err_msg=name)
 
 
-def test_one_label_per_topic_and_topics_without_labels():
-    X, which = corpus()
-    first = {int(np.flatnonzero(which == k)[0]): int(k) for k in range(4)}
-    found = guide(X, supervise(first, 200, topics=[0, 1, 2, 3, 4, "nobody"])).probabilities(X)
-    assert found.shape == (200, 6)
-    assert not found[:, 4:].any()
-    named = np.flatnonzero(which < 4)
-    assert (found[named].argmax(axis=1) == which[named]).mean() > 0.7
+@pytest.mark.parametrize("plain", [False, True])
+def test_batches_threads_and_the_plain_path_give_the_same(case, plain):
+    np.testing.assert_array_equal(case.guide.probabilities(case.X, 2, embeddings=case.E), case.P)
+    rows = [0, 3, case.n - 1]
+    E = None if case.E is None else case.E[rows]
+    some = case.guide.probabilities(case.X[rows], 1, embeddings=E, plain=plain)
+    np.testing.assert_allclose(some, case.P[rows], atol=1e-5)
+    none = case.guide.probabilities(case.X[:0], 1, embeddings=None if E is None else E[:0], plain=plain)
+    assert none.shape == (0, case.P.shape[1])
 
 
-def test_nothing_to_learn_from():
-    X, _ = corpus()
-    assert guide(X, supervise(None, 200)) is None
-    assert guide(X, supervise(None, 200, topics=["a"])) is None
-    empty = sp.csr_array((3, 4), dtype=np.float32)
-    assert guide(empty, supervise(["a", None, None], 3)) is None
+def test_documents_without_terms_give_no_evidence(case):
+    empty = sp.csr_array((2, case.X.shape[1]), dtype=np.float32)
+    found = case.guide.probabilities(empty, 1, embeddings=None if case.E is None else case.E[:2])
+    if case.E is None:
+        assert not found[:, : case.guide.n_known + case.guide.n_groups].any()
+        assert (found[:, -1] == 1).all() or not case.guide.open
+    else:
+        assert found.argmax(axis=1).tolist() == case.which[:2].tolist()  # an embedding is enough
 
 
-def test_a_single_topic_and_tiny_matrices():
-    X, which = corpus(30, 2)
-    y = np.full((30, 1), np.nan)
-    y[:10, 0] = which[:10] == 0
-    found = guide(X, supervise(y, 30)).probabilities(X)
-    assert found[which == 0].mean() > found[which == 1].mean()
-    tiny = sp.csr_array(np.eye(2, dtype=np.float32))
-    assert guide(tiny, supervise(["a", "b"], 2)).probabilities(tiny).argmax(axis=1).tolist() == [0, 1]
+def test_new_terms_and_row_numbers_change_no_probability(case):
+    t = case.X.shape[1]
+    moved = case.guide.renumbered(case.guide.rows + 7, t + 5)
+    np.testing.assert_array_equal(moved.rows, case.guide.rows + 7)
+    wider = sp.csr_array((case.X.data, case.X.indices, case.X.indptr), shape=(case.n, t + 5))
+    np.testing.assert_array_equal(moved.probabilities(wider, 1, embeddings=case.E), case.P)
+    same = case.guide.renumbered(case.guide.rows)
+    assert same.features is case.guide.features
 
 
-def test_negative_and_unknown_labels():
-    X, which = corpus()
-    y = np.full((200, 5), np.nan)
-    for i in range(60):
-        y[i, which[i]] = 1
-        y[i, (which[i] + 1) % 5] = 0  # the other three topics are unknown
-    found = guide(X, supervise(y, 200)).probabilities(X)
-    assert (found[60:].argmax(axis=1) == which[60:]).mean() > 0.85
+def test_positions_are_features_of_the_terms(case):
+    found = case.guide.positions(case.X, 1)
+    assert found.shape == (case.n, len(case.guide.seen))
+    Z, M = case.guide.features.of(case.X, 1, case.E)
+    expected = Z if case.E is not None else joint(Z, M, case.guide.share)
+    np.testing.assert_array_equal(found, expected)
+    labelled = found[: len(case.guide.rows)]
+    np.testing.assert_allclose(case.guide.seen, labelled.T @ labelled, atol=1e-4)
 
 
-def test_names_of_topics_are_small_documents():
-    X, which = corpus()
-    first = {int(np.flatnonzero(which == k)[0]): int(k) for k in range(4)}
-    supervision = supervise(first, 200, topics=range(5))
-    names = sp.csr_array(np.kron(np.eye(5), np.full(8, 8**-0.5)).astype(np.float32))
-    plain, named = guide(X, supervision), guide(X, supervision, names=TopicTexts.of(names))
-    right = [(found.probabilities(X).argmax(axis=1) == which).mean() for found in (plain, named)]
-    assert right[1] > right[0]
-    assert (named.probabilities(X)[which == 4].argmax(axis=1) == 4).mean() > 0.8  # topic 4 has no labels
-    wrong = guide(
-        X, supervise({i: int(which[i]) for i in range(100)}, 200), names=TopicTexts.of(names[[1, 2, 3, 4, 0]])
-    )
-    assert (wrong.probabilities(X)[100:].argmax(axis=1) == which[100:]).mean() > 0.9  # labels outweigh wrong names
+def test_hidden_probabilities_are_honest(case):
+    found = case.guide.left_out
+    assert found.dtype == np.float32
+    assert found.shape == (len(case.guide.rows), len(case.guide.covered))
+    np.testing.assert_array_equal(case.guide.rows, np.arange(len(found)))
+    own = case.guide.left_out_probabilities()
+    leaves = [k for k in range(case.guide.n_known) if k not in case.guide.parents and k in case.guide.covered]
+    inside = case.which[: len(found)] < len(leaves)
+    hits = own[:, leaves].argmax(axis=1) == case.which[: len(found)]
+    assert not len(found) or hits[inside].mean() > 0.8
 
 
-def test_embeddings_help_where_terms_carry_no_information():
-    rng = np.random.default_rng(0)
-    which = rng.integers(0, 3, 300)
-    X = sp.csr_array(normalize(sp.random_array((300, 50), density=0.2, rng=rng, dtype=np.float32).tocsr()))
-    E = np.eye(3)[which] + 0.3 * rng.normal(size=(300, 3))
-    supervision = supervise({i: int(which[i]) for i in range(45)}, 300)
-    learnt = guide(X, supervision, embeddings=E)
-    assert learnt.embedding == 4
-    found = learnt.probabilities(X, embeddings=E)
-    assert (found[45:].argmax(axis=1) == which[45:]).mean() > 0.9
-    np.testing.assert_allclose(learnt.probabilities(X[:5], embeddings=10 * E[:5]), found[:5], atol=1e-5)
+def test_several_guides_of_the_same_features_at_once():
+    case, other = Case("open"), Case("open")
+    labels = supervised(np.eye(3, dtype=np.int8)[case.which[:20]], case.n, Forest((-1,) * 3))
+    sample = replace(case.sample, supervision=labels, given=case.guide.features)
+    second, third = learn_guide(sample, world="closed"), learn_guide(sample, world="open")
+    together = side_by_side([case.guide, second, third], case.X, 2)
+    for guide, found in zip((case.guide, second, third), together, strict=True):
+        np.testing.assert_array_equal(found, guide.probabilities(case.X, 1))
+    np.testing.assert_array_equal(other.P, case.P)
+
+
+def test_guides_with_and_without_a_share_of_embeddings_at_once():
+    case = Case("embeddings")
+    without = replace(case.guide, choice=replace(case.guide.choice, share=0.0))
+    alone = without.probabilities(case.X, 1)
+    for guides in ([case.guide, without], [without, case.guide]):
+        together = dict(zip(map(id, guides), side_by_side(guides, case.X, 1, embeddings=case.E), strict=True))
+        np.testing.assert_array_equal(together[id(case.guide)], case.P)
+        np.testing.assert_array_equal(together[id(without)], alone)
+        with pytest.raises(ValueError, match="needs the embeddings"):
+            side_by_side(guides, case.X, 1)
+
+
+def test_embeddings_are_asked_for_only_if_they_count():
+    case = Case("embeddings")
+    assert case.guide.embedding == case.guide.share > 0
     with pytest.raises(ValueError, match="needs the embeddings"):
-        learnt.probabilities(X)
+        case.guide.probabilities(case.X)
     with pytest.raises(ValueError, match="without embeddings"):
-        guide(X, supervision).probabilities(X, embeddings=E)
+        Case("closed").guide.probabilities(case.X, embeddings=case.E)
+    longer = case.guide.probabilities(case.X, embeddings=10 * case.E)
+    np.testing.assert_allclose(longer, case.P, atol=1e-5)  # the length of an embedding does not matter
 
 
-def test_labels_with_low_confidence_count_less():
-    X, which = corpus(noise=0.8)
-    given, confidence = which.copy(), np.ones(200)
-    given[:40], confidence[:40] = (which[:40] + 1) % 5, 0.01  # wrong labels with low confidence
-    supervision = supervise({i: int(given[i]) for i in range(80)}, 200)
-    right = [
-        (guide(X, supervision, confidence=document_weight).probabilities(X)[80:].argmax(axis=1) == which[80:]).mean()
-        for document_weight in (None, confidence)
-    ]
-    assert right[1] > right[0] + 0.1
+def test_known_topics_of_an_open_world_are_the_mean_of_both_sets():
+    case = Case("open")
+    guide = case.guide
+    Z, M = guide.features.of(case.X, 1)
+    D = joint(Z, M, guide.share)
+    first, second = guide._rivalries
+    closed = expit(guide.known.odds(D, case.X @ guide.known.ratios, first))
+    both = expit(guide.groups.odds(D, case.X @ guide.groups.ratios, second))
+    none, free = case.P[:, -1], both[:, 3:].sum(axis=1)
+    expected = np.sqrt(both[:, :3] * closed[:, :3] * (1 - none)[:, None])
+    np.testing.assert_allclose(case.P[:, :3], expected, atol=1e-4)
+    assert guide.none.tolist() == [1, 0]  # no labelled outsiders
+    np.testing.assert_allclose(none, free / both.sum(axis=1), atol=1e-4)
+    np.testing.assert_allclose(case.P[:, 3:-1].sum(axis=1), none, atol=1e-4)
 
 
-def test_left_out_probabilities():
-    X, which = corpus()
-    shown = {i: int(which[i]) for i in range(60)} | {60: "alone"}
-    learnt = guide(X, supervise(shown, 200, topics=[*range(5), "alone"]))
-    np.testing.assert_array_equal(learnt.rows, np.arange(61))
-    known = learnt.left_out[:60, :5]
-    assert (np.nanargmax(known, axis=1) == which[:60]).mean() > 0.8
-    assert np.isnan(learnt.left_out[60, 5])
-    assert learnt.positions(X).shape == (200, len(learnt.seen))
-
-
-def test_same_bits_for_any_number_of_threads_and_any_batch():
-    X, which = corpus()
-    supervision = supervise({i: int(which[i]) for i in range(40)}, 200)
-    one, two = guide(X, supervision, threads=1), guide(X, supervision, threads=2)
-    found = one.probabilities(X, threads=1)
-    np.testing.assert_array_equal(found, two.probabilities(X, threads=2))
-    np.testing.assert_allclose(np.vstack([one.probabilities(X[[i]]) for i in range(20)]), found[:20], atol=1e-6)
-    assert not one.probabilities(sp.csr_array((1, 40), dtype=np.float32)).any()
-
-
-def test_labels_replace_probabilities():
-    supervision = supervise(np.array([[1, 0, np.nan], [np.nan, np.nan, np.nan]]), 2)
-    answer = apply_labels(np.full((2, 3), 0.3, np.float32), supervision)
-    assert answer.dtype == np.float32
-    np.testing.assert_allclose(answer, [[1, 0, 0.3], [0.3, 0.3, 0.3]])
-
-
-def test_thresholds_maximise_the_expected_jaccard_index():
-    assert best_thresholds(np.full((5, 1), 0.9)) == max(THRESHOLD_RANGE)
-    assert best_thresholds(np.zeros((5, 1))) == min(THRESHOLD_RANGE)
-    p = np.random.default_rng(0).beta(0.3, 1.5, size=(60, 1))
-    threshold = best_thresholds(p, (0, 1))[0]
-
-    def jaccard(threshold):
-        yes = p[:, 0] >= threshold
-        return p[yes].sum() / (yes.sum() + p[~yes].sum())
-
-    assert jaccard(threshold) == pytest.approx(max(jaccard(c) for c in p[:, 0]))
-    # Topics without labels change no other threshold.
-    with_empty = best_thresholds(np.hstack([p, np.zeros((60, 3))]), (0, 1))
-    assert with_empty[0] == threshold
-    rare = np.vstack([[[0.04]], np.zeros((59, 1))])  # the threshold is the probability of its only document
-    np.testing.assert_allclose(
-        best_thresholds(np.hstack([p, rare]), (0, 1)), (np.array([threshold, 0.04]) * (threshold * 0.04) ** 0.5) ** 0.5
-    )
-    assert not best_thresholds(np.zeros((5, 2)), (0, 1)).any()
-
-
-@pytest.mark.slow
-def test_better_than_the_baselines_on_unlabelled_documents(docstrings):
-    X, truth, shown = docstrings
-    hidden = ~shown.labelled
-    ours = guide(X, shown).probabilities(X)
-    for baseline in (logistic_regression(X, shown), nearest_centroid(X, shown)):
-        for average in ("macro", "micro"):
-            ap = [
-                average_precision_score(truth[hidden], scores[hidden], average=average) for scores in (ours, baseline)
-            ]
-            assert ap[0] > ap[1]
-
-
-@pytest.mark.slow
-def test_probabilities_are_calibrated(docstrings):
-    X, truth, shown = docstrings
-    hidden = ~shown.labelled
-    p, right = guide(X, shown).probabilities(X)[hidden].ravel(), truth[hidden].ravel()
-    bins = np.minimum((p * 10).astype(int), 9)
-    error = sum(abs(p[bins == b].mean() - right[bins == b].mean()) * (bins == b).mean() for b in np.unique(bins))
-    assert error < 0.03
-
-
-@pytest.mark.parametrize("labelled", [60, 200])
-def test_all_labels_are_of_one_topic(labelled):
-    X, which = corpus(topics=2)
-    rows = np.flatnonzero(which == 0)[:labelled]
-    found = guide(X, supervise({int(i): "a" for i in rows}, X.shape[0])).probabilities(X)[:, 0]
-    assert found[which == 0].mean() > found[which == 1].mean()
-
-
-def test_given_directions_are_not_computed_again():
-    X, which = corpus(own=16)
-    supervision = supervise({i: int(which[i]) for i in range(40)}, 200)
-    plain = guide(X, supervision)
-    again = guide(X, supervision, directions=-plain.directions)
-    np.testing.assert_array_equal(again.directions, -plain.directions)
-    np.testing.assert_allclose(again.probabilities(X), plain.probabilities(X), atol=1e-6)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("labelled", [200, MANY])
-def test_threads_do_not_change_a_guide(labelled):
-    X, which = corpus(labelled + 100, own=16)
-    given = {i: int(which[i]) + 5 * (i % 8) for i in range(labelled)}  # 40 topics: more than one block of work
-    supervision = supervise(given, labelled + 100)
-    one, two = (guide(X, supervision, threads=threads) for threads in (1, 2))
-    for name, array in one.arrays().items():
-        np.testing.assert_array_equal(two.arrays()[name], array, err_msg=name)
-
-
-def test_known_latent_semantics_are_not_computed_again():
-    X, which = corpus(own=16)
-    learnt = guide(X, supervise({i: int(which[i]) for i in range(40)}, 200))
-    assert learnt.directions.shape[1]
-    latent = learnt.positions(X)
-    np.testing.assert_array_equal(learnt.probabilities(X, latent=latent), learnt.probabilities(X))
-
-
-def test_probabilities_are_in_single_precision():
-    X, which = corpus()
-    found = guide(X, supervise({i: int(which[i]) for i in range(40)}, 200, topics=[*range(5), "nobody"]))
-    assert found.probabilities(X).dtype == np.float32
-    assert found.left_out.dtype == np.float32
+def test_without_groups_p_none_is_the_chance_that_each_topic_is_absent():
+    case = Case("no groups")
+    expected = np.prod(1 - case.P[:, :3].astype(float), axis=1)
+    np.testing.assert_allclose(case.P[:, -1], expected, atol=1e-5)

@@ -106,3 +106,16 @@ def test_a_flat_spectrum_and_a_steep_one_give_orthonormal_directions():
         found = leading_directions(X, 60)
         np.testing.assert_allclose(found.T @ found, np.eye(found.shape[1]), atol=1e-3)
     assert found.shape[1] < 40  # the rest is noise
+
+
+@pytest.mark.parametrize(("n", "t", "size"), [(1, 5, 1), (2, 40, 2), (30, 12, 12), (40, 40, 16), (200, 150, 30)])
+def test_small_corpora_have_directions(n, t, size):
+    X = random_matrix(n, t, density=1.0)
+    found = latent_directions(as_rows(X))
+    assert found.shape == (t, size)
+    np.testing.assert_allclose(found.T @ found, np.eye(size), atol=1e-4)
+
+
+def test_documents_without_terms_have_no_directions():
+    for shape in ((5, 3), (5, 0), (0, 3)):
+        assert latent_directions(as_rows(sp.csr_array(shape, dtype=np.float32))).shape == (shape[1], 0)

@@ -1,362 +1,392 @@
+"""Documents without a known topic: their share against a slow loop, their groups, P(none), and the tree of groups."""
+
 import itertools
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from problems import planted_texts
-from sklearn.metrics import average_precision_score
+from problems import planted_rows
+from scipy.special import logit
+from scipy.stats import entropy
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import adjusted_rand_score
 
-from topicsteer.backends import as_rows
-from topicsteer.backends.block_folder import write_blocks
 from topicsteer.guidance import open_world
-from topicsteer.guidance.apply import (
-    Memberships,
-    apply_labels,
-    best_thresholds,
-    choose_thresholds,
-    relabelled,
-    topic_classes,
-    with_none,
+from topicsteer.guidance.classes import Task, log_ratios
+from topicsteer.guidance.features import unit_rows
+from topicsteer.guidance.guide import GroupTree, free_shares
+from topicsteer.guidance.likelihood import Rivalry
+from topicsteer.guidance.open_world import (
+    MIN_OUTSIDERS,
+    TAILS,
+    GroupInput,
+    ShareOutside,
+    calibrate_none,
+    documents_per_label,
+    find_groups,
+    group_positions,
+    merge_tree,
+    number_of_groups,
+    share_outside,
+    with_groups,
 )
-from topicsteer.guidance.calibration import FIXED_CALIBRATION, LEAD, topics_per_document
-from topicsteer.guidance.discover import GroupTree
-from topicsteer.guidance.guide import Guide
-from topicsteer.guidance.keywords import TopicTexts
-from topicsteer.guidance.open_world import free_topics, one_sided, open_guide, several_topics, with_group_labels
-from topicsteer.guidance.train import train_guide
-from topicsteer.labels.forms import supervise
-from topicsteer.text import TextVectorizer
-
-SIZE = 60
-
-
-@pytest.fixture(scope="module")
-def documents():
-    """Rows of eight planted topics."""
-    return sp.csr_array(TextVectorizer().fit_transform(planted_texts(8, SIZE)))
-
-
-def labels(n_topics, per_topic, more=None):
-    """Labels of the first documents of the first topics."""
-    given = {k * SIZE + i: f"t{k}" for k in range(n_topics) for i in range(per_topic)} | (more or {})
-    return supervise(given, 8 * SIZE, topics=[f"t{k}" for k in range(n_topics)])
-
-
-def learn(X, supervision, **options):
-    rows = X if hasattr(X, "take") and not sp.issparse(X) else as_rows(X)
-    return open_guide(rows, supervision, train_guide(rows, supervision), **options)
-
-
-def precision_matrix(truth, scores):
-    """Average precision of each column of scores (rows) for each column of truth."""
-    return np.array([[average_precision_score(t, s) for t in truth.T] for s in scores.T])
-
-
-TOPIC = np.repeat(np.arange(8), SIZE)
-
-
-def test_a_world_with_all_topics_labelled_is_closed(documents):
-    supervision = labels(8, 10)
-    closed = train_guide(as_rows(documents), supervision)
-    assert open_guide(as_rows(documents), supervision, closed) is closed
-    assert open_guide(as_rows(documents), labels(4, 10), closed, world="closed") is closed
-
-
-@pytest.mark.parametrize(("per_topic", "asked", "is_open"), [(4, False, False), (4, True, True), (3, True, False)])
-def test_a_doubtful_share_opens_the_world_if_the_user_asks_for_free_topics(documents, per_topic, asked, is_open):
-    """Four labels per topic leave a large share that could be chance, three labels a small one."""
-    assert learn(documents, labels(7, per_topic), n_free=4, asked=asked).believes_open == is_open
-
-
-def test_an_open_world_is_found_and_its_topics_are_groups(documents):
-    guide = learn(documents, labels(4, 10))
-    assert guide.open
-    P = guide.probabilities(documents)
-    assert P.shape == (480, 4 + guide.n_groups)
-    assert P[TOPIC >= 4, :4].max(axis=1).mean() < 0.1  # a closed guide gives each of them a topic
-    assert (P[TOPIC < 4, :4].argmax(axis=1) == TOPIC[TOPIC < 4]).mean() > 0.95
-    topics = free_topics(guide, 4, 480)
-    free = np.stack([P[:, [4 + k for k in topic]].max(axis=1) for topic in topics], axis=1)
-    best = free.argmax(axis=1)[TOPIC >= 4].reshape(4, SIZE)
-    assert sorted(np.bincount(row, minlength=4).argmax() for row in best) == [0, 1, 2, 3]
-    assert np.mean([np.bincount(row).max() / SIZE for row in best]) > 0.9
-    assert abs(len(free_topics(guide, "auto", 480)) - 4) <= 1
-    assert free_topics(guide, 0, 480) == ()
-
-
-def test_the_number_of_free_topics_does_not_change_known_ones(documents):
-    few, many = (learn(documents, labels(4, 10), n_free=n) for n in (1, 7))
-    np.testing.assert_array_equal(few.probabilities(documents), many.probabilities(documents))
-
-
-def test_an_outside_that_is_missed_can_be_declared(documents):
-    supervision = labels(7, 3)
-    assert not learn(documents, supervision).open
-    assert learn(documents, supervision, world="open").open
-    outsiders = {430 + i: "(none)" for i in range(open_world.MIN_OUTSIDERS)}
-    assert learn(documents, labels(7, 3, outsiders)).open
-    del outsiders[430]
-    assert not learn(documents, labels(7, 3, outsiders)).open
-
-
-def test_one_topic_with_yes_only_is_told_apart_from_the_rest(documents):
-    supervision = labels(1, 8)
-    assert one_sided(supervision.patterns[supervision.pattern[:8]])
-    found = learn(documents, supervision).probabilities(documents)[:, 0]
-    assert found[8:SIZE].min() > found[SIZE:].max()
-    assert found[SIZE:].mean() < 0.1
-
-
-def test_threads_and_blocks_do_not_matter(documents, tmp_path):
-    supervision = labels(4, 10)
-    one, two = (learn(documents, supervision, threads=threads) for threads in (1, 2))
-    for name, array in (one.arrays() | one.outside_arrays()).items():
-        np.testing.assert_array_equal((two.arrays() | two.outside_arrays())[name], array, err_msg=name)
-    blocks = write_blocks(tmp_path / "X", [documents[a:b] for a, b in itertools.pairwise([0, 100, 333, 480])])
-    on_disk = learn(blocks, supervision)
-    np.testing.assert_array_equal(on_disk.probabilities(documents), one.probabilities(documents))
-
-
-def test_an_earlier_guide_keeps_its_groups(documents):
-    before = learn(documents, labels(4, 10))
-    after = learn(documents, labels(4, 12), previous=before)
-    assert after.n_groups == before.n_groups
-    np.testing.assert_array_equal(after.tree.merges, before.tree.merges)
-    topics = free_topics(before, 4, 480)
-    P, Q = (
-        np.stack([guide.probabilities(documents)[:, [4 + k for k in topic]].max(axis=1) for topic in topics])
-        for guide in (before, after)
-    )
-    assert (P.argmax(axis=0) == Q.argmax(axis=0))[TOPIC >= 4].mean() > 0.95
-
-
-def test_documents_with_several_topics_have_no_groups(documents):
-    given = np.zeros((40, 4), dtype=bool)
-    given[np.arange(40), np.arange(40) % 4] = True
-    equal = np.full((400, 4), 0.25)
-    assert not several_topics(given, equal)
-    assert not several_topics(given[:0], equal)
-    given[:30, 0] = True
-    assert several_topics(given, equal)
-    double = {i: [f"t{k}" for k in range(4)] for i in range(40)} | {100 + i: "(none)" for i in range(5)}
-    guide = learn(documents, supervise(double, 480, topics=[f"t{k}" for k in range(4)]))
-    assert (guide.open, guide.n_groups, guide.tree) == (True, 0, None)
-    assert guide.outside is not None
-
-
-@pytest.fixture(scope="module")
-def mixtures():
-    """Rows of 600 documents with two of eight planted topics each, and the topics as bool."""
-    rng, vocabulary = np.random.default_rng(0), TextVectorizer().fit(planted_texts(8, SIZE))
-    single = planted_texts(8, 600)
-    which = np.stack([rng.choice(8, 2, replace=False) for _ in range(600)])
-    texts = [f"{single[a * 600 + i]} {single[b * 600 + i]}" for i, (a, b) in enumerate(which.tolist())]
-    return sp.csr_array(vocabulary.transform(texts)), (which[:, :, None] == np.arange(8)).any(axis=1)
-
-
-def given_lists(has, known, n):
-    """The known topics of the first n documents with one."""
-    rows = np.flatnonzero(has[:, :known].any(axis=1))[:n]
-    lists = {int(i): [f"t{k}" for k in np.flatnonzero(has[i, :known])] for i in rows}
-    return supervise(lists, len(has), topics=[f"t{k}" for k in range(known)])
-
-
-def test_free_topics_of_documents_with_several_topics_are_components(mixtures):
-    X, has = mixtures
-    supervision = given_lists(has, 5, 200)
-    plain = learn(X, supervision, world="open")
-    guide = learn(X, supervision, world="open", n_free=3)
-    assert (plain.n_groups, guide.n_groups) == (0, 3)
-    P = guide.probabilities(X)
-    np.testing.assert_array_equal(P[:, :5], plain.probabilities(X))  # known topics do not notice
-    topics = free_topics(guide, 3, 600)
-    assert sorted(topics) == [(0,), (1,), (2,)]
-    scores = precision_matrix(has[:, 5:], P[:, 5:])
-    assert sorted(scores.argmax(axis=1)) == [0, 1, 2]
-    assert scores.max(axis=1).min() > 0.9
-    assert guide.covers.all()
-    again = Guide.from_arrays(guide.arrays(), 5, guide.outside_arrays())
-    np.testing.assert_array_equal(again.probabilities(X), P)
-    assert free_topics(again, 2, 600) == free_topics(guide, 2, 600)
-
-
-def test_a_number_of_free_topics_is_found_even_if_each_document_has_a_known_topic(mixtures):
-    X, has = mixtures
-    supervision = given_lists(has, 7, 300)
-    closed = train_guide(as_rows(X), supervision)
-    assert open_guide(as_rows(X), supervision, closed, n_free=1) is closed
-    guide = open_guide(as_rows(X), supervision, closed, n_free=1, asked=True)
-    assert (guide.open, guide.n_groups, guide.outside) == (True, 1, None)
-    np.testing.assert_array_equal(guide.probabilities(X)[:, :7], closed.probabilities(X))
-    assert open_guide(as_rows(X), supervision, closed, asked=True) is closed
-
-
-def test_labels_topic_by_topic_do_not_make_documents_have_several_topics():
-    rng, n = np.random.default_rng(0), 10_000
-    has = np.eye(10, dtype=bool)[rng.integers(3, size=n)]  # three frequent topics, and rare ones in addition
-    rare = rng.random(n) < 0.1
-    has[rare, rng.integers(3, 10, size=rare.sum())] = True
-    by_topic = np.concatenate([rng.choice(np.flatnonzero(column), 20) for column in has.T])
-    assert has[by_topic].sum(axis=1).mean() > 1.7
-    assert not several_topics(has[by_topic], has)
-    at_random = has[rng.choice(n, 200)]
-    assert not several_topics(at_random, has)
-    has[np.arange(0, n, 2), 9] = True
-    assert several_topics(has[rng.choice(n, 200)], has)
-
-
-def test_groups_that_were_asked_for_leave_the_known_topics_of_a_closed_world(documents):
-    supervision = labels(7, 3)
-    closed = train_guide(as_rows(documents), supervision)
-    guide = open_guide(as_rows(documents), supervision, closed, n_free=4, asked=True)
-    assert guide.open
-    assert not guide.believes_open
-    P = guide.probabilities(documents)
-    np.testing.assert_array_equal(P[:, :7], closed.probabilities(documents))
-    np.testing.assert_array_equal(choose_thresholds(guide, P[:, :7]), choose_thresholds(closed, P[:, :7]))
-    topics = free_topics(guide, 4, 480)
-    free = np.stack([P[:, [7 + k for k in topic]].max(axis=1) for topic in topics], axis=1)
-    truth = TOPIC[:, None] == np.array([7])
-    assert precision_matrix(truth, free).max(axis=0).min() > 0.9
-    again = open_guide(as_rows(documents), supervision, closed, n_free=4, previous=guide)
-    assert not again.believes_open
-    Q = again.probabilities(documents)
-    np.testing.assert_array_equal(Q[:, :7], P[:, :7])
-    kept = np.stack([Q[:, [7 + k for k in topic]].max(axis=1) for topic in topics], axis=1)
-    assert precision_matrix(truth, kept).max(axis=0).min() > 0.9
-
-
-def typical_terms(X, has, known):
-    """The five terms of each known topic that differ most between its documents and the others."""
-    rows = [np.zeros(X.shape[1]) for _ in range(known)]
-    for k, row in enumerate(rows):
-        difference = X[has[:, k]].mean(axis=0) - X[~has[:, k]].mean(axis=0)
-        row[np.argsort(-difference)[:5]] = 5**-0.5
-    return TopicTexts.of(sp.csr_array(np.array(rows)))
-
-
-def by_names(X, has, known, **options):
-    """The guide of an open world without a label, from the terms of the known topics."""
-    rows, names = as_rows(X), typical_terms(X, has, known)
-    nothing = supervise({}, X.shape[0], topics=[f"t{k}" for k in range(known)])
-    closed = train_guide(rows, nothing, names=names)
-    return closed, open_guide(rows, nothing, closed, names=names, world="open", **options)
-
-
-def test_names_show_whether_documents_have_several_topics(mixtures, documents):
-    X, has = mixtures
-    _, guide = by_names(X, has, 6, n_free=2)
-    assert guide.components is not None
-    assert guide.closed is None
-    assert precision_matrix(has[:, 6:], guide.probabilities(X)[:, 6:]).max(axis=1).min() > 0.8
-    _, guide = by_names(documents, TOPIC[:, None] == np.arange(8), 4, n_free=4)
-    assert guide.group_classes
-    assert guide.closed is not None
-
-
-def test_topics_are_no_rivals_by_names_if_documents_have_several(mixtures, documents):
-    X, has = mixtures
-    closed, _ = by_names(X, has, 6)
-    assert closed.calibration.weights[LEAD] == closed.word_round.mix[LEAD] == 0
-    assert 1 < closed.probabilities(X).sum(axis=1).mean() < 2.5  # 1.5 known topics per document
-    single, _ = by_names(documents, TOPIC[:, None] == np.arange(8), 4)
-    assert single.calibration.weights[LEAD] == FIXED_CALIBRATION[LEAD] > 0
-    assert topics_per_document(np.array([[1, 0, 0], [1, 1, 1], [0, 0, 0]], dtype=bool)) == pytest.approx(1.5)
-    assert topics_per_document(np.zeros((2, 3), dtype=bool)) == 0
-
-
-def test_one_of_both_guides_is_enough_for_known_topics_without_labels(documents):
-    closed, guide = by_names(documents, TOPIC[:, None] == np.arange(8), 4, n_free=4)
-    P = guide.probabilities(documents)
-    D = guide.positions(documents)
-    inside = 1 - guide.outside.none(D)[:, None]
-    own = np.ascontiguousarray(guide.basis[:, : guide.directions.shape[1] + guide.rounds.width])
-    alone = replace(guide, closed=None, basis=own).probabilities(documents)
-    either = 1 - (1 - alone[:, :4]) * (1 - closed.probabilities(documents) * np.sqrt(inside))
-    np.testing.assert_allclose(P[:, :4], either, rtol=1e-4, atol=1e-6)
-    np.testing.assert_array_equal(P[:, 4:], alone[:, 4:])  # groups do not depend on it
-    np.testing.assert_array_equal(choose_thresholds(guide, P[:, :4]), best_thresholds(P[:, :4]))
-    again = Guide.from_arrays(guide.arrays(), 4, guide.outside_arrays())
-    np.testing.assert_array_equal(again.probabilities(documents), P)
-
-
-def test_an_earlier_guide_keeps_its_components(mixtures):
-    X, has = mixtures
-    before = learn(X, given_lists(has, 5, 200), world="open", n_free=3)
-    after = learn(X, given_lists(has, 5, 220), n_free=9, previous=before)
-    assert after.n_groups == 3
-    P, Q = (guide.probabilities(X)[:, 5:] for guide in (before, after))
-    assert min(np.corrcoef(P[:, k], Q[:, k])[0, 1] for k in range(3)) > 0.9
-    without = replace(before, components=None, n_groups=0, tree=None)
-    assert learn(X, given_lists(has, 5, 220), n_free=9, previous=without).n_groups == 0
-
-
-def test_components_do_not_depend_on_threads(mixtures):
-    X, has = mixtures
-    one, two = (learn(X, given_lists(has, 5, 200), world="open", n_free=3, threads=threads) for threads in (1, 2))
-    np.testing.assert_array_equal(one.components.weights, two.components.weights)
-    np.testing.assert_array_equal(one.tree.sizes, two.tree.sizes)
-
-
-def test_labels_of_groups_are_sure_documents_only():
-    supervision = supervise({0: "a", 1: "b", 2: "(none)"}, 8, topics=["a", "b"])
-    background = np.array([0, 1, 2, 4, 5, 6, 7])
-    groups = np.array([[0, 0], [0, 0], [0.1, 0.8], [0.9, 0], [0.4, 0.4], [0, 0.6], [0.55, 0]])
-    given = np.array([[True, False], [False, True], [False, False]])
-    found = with_group_labels(supervision, background, groups, given, np.array([False, False, True]))
-    states = found.patterns[found.pattern]
-    assert states[:3].tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]]
-    assert states[3].tolist() == [-1] * 4  # not among the background
-    assert states[4:].tolist() == [[0, 0, 1, 0], [-1] * 4, [0, 0, 0, 1], [0, 0, 1, 0]]
-
-
-def test_small_topics_are_left_out(documents):
-    guide = learn(documents, labels(4, 10))
-    sizes = guide.tree.sizes.copy()
-    keep = free_topics(guide, 100, 480)
-    sizes[list(keep[-1])] = 0.5
-    smaller = replace(guide, tree=replace(guide.tree, sizes=sizes))
-    assert keep[-1] not in free_topics(smaller, 100, 480)
-    assert free_topics(replace(guide, tree=None, n_groups=0), 5, 480) == ()
-
-
-def test_a_document_has_the_topics_that_reach_their_thresholds():
-    known = np.array([[0.45, 0.1], [0.6, 0.0], [0.45, 0.45], [0.2, 0.2]])
-    belongs = with_none(known, 2)
-    np.testing.assert_allclose(belongs[:, 2], [0.495, 0.4, 0.3025, 0.64])
-    thresholds = np.array([0.3, 0.3])
-    expected = [[True, False], [True, False], [True, True], [False, False]]
-    assert Memberships(belongs, thresholds).has_known.tolist() == expected
-    assert Memberships(known, thresholds).has_known.tolist() == expected
-
-
-def test_thresholds_are_lower_beside_groups(documents):
-    guide = learn(documents, labels(4, 10))
-    found = np.random.default_rng(0).random((50, 4))
-    least = guide.outside.probability.min()
-    np.testing.assert_allclose(choose_thresholds(guide, found), 0.75 * (1 - least) * best_thresholds(found))
-    np.testing.assert_array_equal(choose_thresholds(replace(guide, n_groups=0), found), best_thresholds(found))
-    few = learn(documents, labels(4, 3), world="open")
-    assert few.outside.probability.min() == 0.25
-    np.testing.assert_allclose(choose_thresholds(few, found), 0.75 * 0.75 * best_thresholds(found))
-
-
-def test_labels_decide_on_free_topics_and_none():
-    supervision = supervise({0: "a", 1: "(none)"}, 3, topics=["a", "b"])
-    found = np.array([[0.2, 0.3, 0.4], [0.2, 0.3, 0.4], [0.2, 0.3, 0.4]])
-    expected = [[1, 0, 0], [0, 0, 0.4], [0.2, 0.3, 0.4]]
-    np.testing.assert_allclose(apply_labels(found, supervision), expected)
-    np.testing.assert_allclose(relabelled(with_none(found, 2), supervision)[:, -1], [0, 1, 0.56])
-    assert topic_classes([(0, 2), (1,)], [(0,), (1, 2)], 3) == [(0, 2), (1,), (3,), (4, 5)]
-
-
-def test_auto_makes_free_topics_as_large_as_known_ones():
-    # Groups 0 and 1 merge first, then 2 and 3.
-    tree = GroupTree(
-        np.array([[0, 1], [2, 3], [0, 2]]), np.array([0.1, 0.2, 0.9]), np.array([40.0, 10, 30, 20]), np.ones(4)
-    )
-    guide = SimpleNamespace(tree=tree, n_groups=4, n_known=2)
-    assert free_topics(guide, 2, 200) == ((0, 1), (2, 3))
-    assert len(free_topics(guide, "auto", 200)) == 2  # 100 documents have one of two known topics
+from topicsteer.guidance.settings import CORE, GROUP_SHARE, LEAST_CORE, OPEN_SHARE
+from topicsteer.labels.forest import FLAT
+from topicsteer.labels.supervision import assign_folds
+from topicsteer.system.threads import workers
+
+# --- is the world open? ---
+
+
+def blobs(n_topics, labelled, size=60, outside=0, seed=0):
+    """Features of documents around one corner per topic, labels of the first documents of the first topics."""
+    rng = np.random.default_rng(seed)
+    which = np.repeat(np.arange(n_topics + outside), size)
+    D = np.eye(n_topics + outside, 20)[which] + 0.15 * rng.normal(size=(len(which), 20))
+    first = np.concatenate([np.flatnonzero(which == k)[:labelled] for k in range(n_topics)])
+    order = np.concatenate([first, np.setdiff1d(np.arange(len(which)), first)])
+    given = which[first][:, None] == np.arange(n_topics)
+    return (D / np.linalg.norm(D, axis=1, keepdims=True))[order].astype(np.float32), given, which[order]
+
+
+def test_the_share_compares_tails_of_hidden_and_unlabelled_documents():
+    D, given, which = blobs(3, 12, outside=2)
+    guess = np.eye(3)[np.minimum(which, 2)]
+    n = len(given)
+    estimate = share_outside(D, np.arange(n), given, guess)
+    fold_of = assign_folds(sp.csr_array(given), 3, seed=0)
+    weight = given @ (np.maximum(guess[n:].sum(axis=0), 1) / given.sum(axis=0))  # documents per label
+    shares = np.zeros((3, len(TAILS)))
+    for fold in range(3):
+        target, strength = np.zeros((len(D), 3)), np.ones(len(D))
+        seen = np.flatnonzero(fold_of != fold)
+        target[seen], strength[seen] = given[seen], 20
+        model = Ridge(alpha=100, fit_intercept=False, solver="cholesky").fit(D.astype(float), target, strength)
+        scores = model.predict(D.astype(float))
+        own = np.flatnonzero(fold_of == fold)
+        total, count = (scores[own] * given[own]).sum(axis=0), given[own].sum(axis=0)
+        normal = (total + 5 * total.sum() / count.sum()) / (count + 5)
+        evidence = np.sqrt(np.linalg.norm(np.maximum(scores, 0) / normal, axis=1))
+        for t, tail in enumerate(TAILS):
+            order = own[np.argsort(evidence[own])]
+            level = evidence[order][np.cumsum(weight[order]) / weight[order].sum() >= tail - 1e-12][0]
+            reached = weight[own][evidence[own] >= level].sum() / weight[own].sum()
+            shares[fold, t] = max(1 - (evidence[n:] >= level).mean() / reached, 0)
+    assert estimate.share == pytest.approx(shares.mean(), abs=1e-5)
+    error = [np.sqrt(tail / (1 - tail) * (weight**2).sum()) / weight.sum() for tail in TAILS]
+    expected = shares.mean() * weight.sum() / np.sqrt((weight**2).sum()), (shares.mean(axis=0) / error).max()
+    assert estimate.errors == pytest.approx(expected, rel=1e-4)
+    assert not estimate.few
+
+
+@pytest.mark.parametrize(("outside", "is_open"), [(0, False), (1, True), (3, True)])
+@pytest.mark.parametrize("seed", range(2))
+def test_documents_of_unlabelled_topics_open_the_world(outside, is_open, seed):
+    D, given, which = blobs(4, 40, size=160, outside=outside, seed=seed)
+    guess = np.eye(4)[np.minimum(which, 3)]
+    estimate = share_outside(D, np.arange(160), given, guess)
+    assert estimate.is_open == is_open
+    assert estimate.share == pytest.approx((which[160:] >= 4).mean(), abs=0.1)
+
+
+def test_threads_do_not_change_the_share():
+    D, given, which = blobs(4, 10, outside=2)
+    found = []
+    for threads in (1, 2):
+        with workers(threads) as run:
+            found.append(share_outside(D, np.arange(40), given, np.eye(4)[np.minimum(which, 3)], run))
+    assert found[0] == found[1]
+
+
+def test_without_hidden_or_unlabelled_documents_nothing_is_known():
+    D, given, _ = blobs(2, 5)
+    assert share_outside(D[:10], np.arange(10), given, np.zeros((10, 2))) == ShareOutside()
+    assert share_outside(D, np.array([0, 5]), given[[0, 5]], np.zeros((120, 2))) == ShareOutside()
+    assert share_outside(D, np.arange(0), given[:0], np.zeros((120, 2))) == ShareOutside()
+
+
+def test_an_open_world_needs_more_than_chance():
+    assert ShareOutside(0.2, (1.0, 3.0), few=False).is_open
+    assert ShareOutside(0.2, (2.0, 2.0), few=False).is_open
+    assert not ShareOutside(0.2, (1.9, 2.9), few=False).is_open
+    assert not ShareOutside(0.9 * OPEN_SHARE, (9.0, 9.0), few=False).is_open
+    assert not ShareOutside(0.2, (4.9, 7.4), few=True).is_open
+    assert ShareOutside(0.2, (4.9, 7.5), few=True).is_open
+    assert ShareOutside(0.2).is_large
+
+
+def test_a_document_that_many_topics_could_have_drawn_stands_for_fewer():
+    """Ten labels per topic and 30 documents: each label stands for three. A document of both topics had two chances."""
+    given = np.zeros((16, 2), dtype=bool)
+    given[:5, 0], given[5:10, 1], given[10:15] = True, True, True
+    expected = np.append(np.repeat([3.0, 3.0, 1.5], 5), 0)
+    np.testing.assert_allclose(documents_per_label(given, np.full((60, 2), 0.5)), expected)
+
+
+# --- groups ---
+
+
+def planted_groups(n_topics=6, known=2, per_topic=5, size=30):
+    """Input with labels of the first topics, and the topic of each document."""
+    X, which = planted_rows(n_topics, size)
+    D = unit_rows(X @ np.linalg.svd(X.toarray(), full_matrices=False)[2][: 2 * n_topics].T)
+    rows = np.sort(np.concatenate([np.flatnonzero(which == k)[:per_topic] for k in range(known)]))
+    return GroupInput(X, D, rows, np.eye(known)[which[rows]]), which
+
+
+def test_groups_are_the_planted_topics():
+    given, which = planted_groups()
+    R = find_groups(given, 4)
+    assert R.shape == (180, 6)
+    np.testing.assert_allclose(R.sum(axis=1), 1, rtol=1e-5)
+    np.testing.assert_array_equal(R[given.rows], np.pad(given.target, ((0, 0), (0, 4))))
+    assert adjusted_rand_score(which, R.argmax(axis=1)) > 0.9
+    assert (R[which < 2].argmax(axis=1) == which[which < 2]).mean() > 0.95
+
+
+def test_more_groups_than_topics_do_not_mix_topics():
+    given, which = planted_groups()
+    best = find_groups(given, 8).argmax(axis=1)
+    pure = [np.bincount(which[best == k]).max() for k in np.unique(best)]
+    assert sum(pure) / len(which) > 0.9
+
+
+def test_groups_without_known_topics():
+    given, which = planted_groups(4)
+    alone = GroupInput(given.X, given.D, given.rows[:0], np.zeros((0, 0)))
+    assert adjusted_rand_score(which, find_groups(alone, 4).argmax(axis=1)) > 0.9
+
+
+def test_groups_do_not_depend_on_threads():
+    given, _ = planted_groups()
+    found = []
+    for threads in (1, 3):
+        with workers(threads) as run:
+            found.append(find_groups(replace(given, run=run), 4))
+    np.testing.assert_array_equal(*found)
+
+
+def test_groups_of_many_documents_come_from_a_sample(monkeypatch):
+    given, which = planted_groups()
+    monkeypatch.setattr(open_world, "GROUP_DOCUMENTS", 90)
+    R = find_groups(given, 4)
+    assert adjusted_rand_score(which, R.argmax(axis=1)) > 0.9
+    np.testing.assert_array_equal(R[given.rows, :2], given.target)
+
+
+def test_earlier_groups_are_kept():
+    given, _ = planted_groups()
+    before = find_groups(given, 4)[:, 2:][:, [3, 1, 0, 2]]  # in another order
+    after = find_groups(given, 4, before)
+    free = before.sum(axis=1) > 0.5
+    assert (after[free, 2:].argmax(axis=1) == before[free].argmax(axis=1)).mean() > 0.95
+
+
+def test_identical_documents_have_groups():
+    X = sp.csr_array(np.tile([[0.6, 0.8]], (20, 1)).astype(np.float32))
+    given = GroupInput(X, X.toarray(), np.array([0]), np.ones((1, 1)))
+    R = find_groups(given, 3)
+    assert np.isfinite(R).all()
+    np.testing.assert_allclose(R.sum(axis=1), 1, rtol=1e-5)
+
+
+def test_the_positions_of_groups_have_a_fixed_share_of_meaning():
+    Z, M = unit_rows(np.eye(3, 4)), unit_rows(np.ones((3, 2)))
+    D = group_positions(Z, M)
+    np.testing.assert_allclose(np.square(D[:, 4:]).sum(axis=1), GROUP_SHARE, rtol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(D, axis=1), 1, rtol=1e-5)
+    assert group_positions(Z, M[:, :0]) is Z
+
+
+@pytest.mark.parametrize(
+    ("known", "share", "wanted", "n", "expected"),
+    [
+        (10, 0.5, 0, 1000, 20),
+        (10, 0.25, 0, 1000, 7),
+        (10, 0.5, 30, 1000, 30),
+        (10, 0.0, 0, 1000, 3),
+        (10, 0.99, 0, 1000, 60),
+        (10, 0.5, 0, 50, 5),
+        (2, 0.5, 4, 9, 0),
+    ],
+)
+def test_the_number_of_groups(known, share, wanted, n, expected):
+    assert number_of_groups(known, share, wanted, n) == expected
+
+
+def task_of(X, rows, states, n_known, more=0):
+    ones = np.ones(len(rows))
+    Z = unit_rows(X.toarray())
+    nobody = np.zeros(0, dtype=np.int64)
+    rivalry = Rivalry.of(FLAT, np.arange(n_known), more)
+    given = np.asarray(states, dtype=np.int8)
+    return Task(X, Z, Z[:, :0], np.asarray(rows), given, ones, ones > 0, nobody, n_known, rivalry)
+
+
+def test_sure_documents_are_the_labels_of_a_group():
+    X, _ = planted_rows(2, 20)
+    R = np.zeros((40, 4))
+    R[:, 0] = 1
+    R[3:30] = np.column_stack([np.zeros(27), np.zeros(27), np.linspace(0.99, 0.3, 27), np.linspace(0.01, 0.7, 27)])
+    states = [[1, 0, 0], [0, 1, 0], [0, -1, -1], [0, 0, 1]]  # a topic, a topic, a forbidden topic, none
+    task = task_of(X, [0, 1, 2, 3], states, 2, more=1)
+    found = with_groups(task, R)
+    assert (found.n_classes, found.n_known) == (4, 2)
+    assert found.states[:4].tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, -1, -1, -1], [0, 0, 1, 0]]
+    core = int(max(LEAST_CORE, CORE * 1))
+    assert found.rows[4 : 4 + core].tolist() == list(range(4, 4 + core))  # not the labelled document 3
+    assert found.rows[4 + core :].tolist() == list(range(29, 29 - core, -1))
+    assert found.states[4:].tolist() == [[0, 0, 1, 0]] * core + [[0, 0, 0, 1]] * core
+    assert found.hideable.tolist() == [True] * 4 + [False] * (2 * core)
+    members, judged = found.rivalry.cuts[0]
+    assert members.tolist() == judged.tolist() == [0, 1, 2, 3]
+    vague = with_groups(task, np.full((40, 4), 0.25))
+    assert len(vague.rows) == 4  # nobody is sure
+
+
+# --- P(none) ---
+
+
+def hidden_scores(n=80, seed=0):
+    """A task of documents with a topic and without one, and hidden log odds of two topics and two groups."""
+    rng = np.random.default_rng(seed)
+    outside = rng.random(n) < 0.4
+    states = np.where(outside[:, None], [0, 0, 1, 0], [1, 0, 0, 0])
+    hidden = rng.normal(size=(n, 4)) + np.where(outside[:, None], [-0.5, -0.5, 1, 0.2], [0.5, 0, -1, -1])
+    X = sp.csr_array(np.eye(n, 5, dtype=np.float32))
+    return task_of(X, np.arange(n), states, 2, more=2), hidden.astype(np.float32), outside
+
+
+class Learnt:
+    def __init__(self, hidden):
+        self.hidden = hidden
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_p_none_is_calibrated_like_a_logistic_regression(seed):
+    task, hidden, outside = hidden_scores(seed=seed)
+    hidden[5] = np.nan  # never hidden
+    tops = np.array([True, True])
+    found = calibrate_none(Learnt(hidden), task, tops)
+    rows = np.flatnonzero(np.isfinite(hidden).all(axis=1))
+    P = 1 / (1 + np.exp(-hidden[rows].astype(float)))
+    x = logit(P[:, 2:].sum(axis=1) / P.sum(axis=1))
+    grid = [penalised(found + shift, x, outside[rows]) for shift in np.vstack([np.zeros((1, 2)), 0.01 * np.eye(2)])]
+    assert grid[0] == min(grid)
+    assert grid[0] <= min(penalised(found - shift, x, outside[rows]) for shift in 0.01 * np.eye(2))
+    plain = LogisticRegression(C=1e9).fit(x[:, None], outside[rows])
+    many = calibrate_none(Learnt(np.tile(hidden, (200, 1))), copies(task, 200), tops)
+    np.testing.assert_allclose(many, [plain.coef_[0, 0], plain.intercept_[0]], rtol=0.02)  # the pull fades
+
+
+def penalised(v, x, y):
+    z = v[0] * x + v[1]
+    return np.logaddexp(0, np.where(y, -z, z)).sum() + 0.5 * ((v - [1, 0]) ** 2).sum()
+
+
+def copies(task, times):
+    return replace(task, rows=np.tile(task.rows, times), states=np.tile(task.states, (times, 1)))
+
+
+def test_few_labelled_outsiders_leave_p_none_as_it_is():
+    task, hidden, outside = hidden_scores()
+    for own in (outside, ~outside):
+        states = task.states.copy()
+        states[np.flatnonzero(own)[MIN_OUTSIDERS - 1 :]] = -1
+        unchanged = calibrate_none(Learnt(hidden), replace(task, states=states), np.array([True, True]))
+        assert unchanged.tolist() == [1, 0]
+    hidden[:] = np.nan
+    assert calibrate_none(Learnt(hidden), task, np.array([True, True])).tolist() == [1, 0]
+
+
+def test_p_none_is_the_share_of_the_groups():
+    P = np.array([[0.6, 0.2, 0.1, 0.1], [0.0, 0.0, 0.5, 0.0], [0.0, 0.0, 0.0, 0.0]])
+    free, none = free_shares(P, 2, np.array([True, True]), np.array([1.0, 0.0]))
+    np.testing.assert_allclose(none, [0.2, 1, 0])
+    np.testing.assert_allclose(free, [[0.1, 0.1], [1, 0], [0, 0]])
+    below, none = free_shares(P, 2, np.array([True, False]), np.array([1.0, 0.0]))
+    np.testing.assert_allclose(none[0], 0.2 / 0.8)  # topics below others do not count again
+    np.testing.assert_allclose(below.sum(axis=1), none)
+    free, none = free_shares(P, 2, np.array([True, True]), np.array([2.0, 1.0]))
+    assert none[0] == pytest.approx(1 / (1 + np.exp(-(2 * logit(0.2) + 1))))
+    np.testing.assert_allclose(free.sum(axis=1), none, atol=1e-5)
+
+
+# --- the tree of groups ---
+
+
+def test_each_merge_is_the_pair_that_differs_least():
+    rng = np.random.default_rng(2)
+    X, _ = planted_rows(5)
+    mass = (X.T @ rng.random((150, 6)) ** 4).T.astype(float)
+    tree = merge_tree(mass, np.ones(6), np.ones(6))
+    alive = {k: mass[k] for k in range(6)}
+    for (a, b), cost in zip(tree.merges.tolist(), tree.costs, strict=True):
+        costs = {}
+        for i, j in itertools.combinations(sorted(alive), 2):
+            m, n = alive[i].sum(), alive[j].sum()
+            lost = (m + n) * entropy(alive[i] + alive[j]) - m * entropy(alive[i]) - n * entropy(alive[j])
+            costs[i, j] = lost / np.sqrt(m * n / (m + n))
+        assert min(costs, key=costs.get) == (a, b)
+        assert cost == pytest.approx(costs[a, b], rel=1e-4)
+        alive[a] = alive[a] + alive.pop(b)
+
+
+def test_groups_of_a_topic_merge_first():
+    given, which = planted_groups(6, 2)
+    R = find_groups(given, 8)
+    free = R[:, 2:]
+    tree = merge_tree((given.X.T @ free).T.astype(float), free.sum(axis=0), np.ones(8))
+    topics = tree.cut(4)
+    best = np.stack([free[:, list(topic)].sum(axis=1) for topic in topics]).argmax(axis=0)[which >= 2]
+    assert adjusted_rand_score(which[which >= 2], best) > 0.8
+
+
+def test_small_numbers_of_groups_have_trees():
+    one = merge_tree(np.ones((1, 3)), np.array([4.0]), np.ones(1))
+    assert one.merges.shape == (0, 2)
+    assert one.cut(1) == one.cut(5) == [(0,)]
+    empty = merge_tree(np.zeros((3, 2)), np.zeros(3), np.zeros(3))
+    assert np.isfinite(empty.costs).all()
+    assert len(empty.cut(2)) <= 2
+
+
+def test_a_cut_covers_most_of_the_importance_and_leaves_tiny_and_vague_groups_out():
+    merges = np.array([[0, 1], [0, 2], [0, 3]])
+    tree = GroupTree(merges, np.arange(3.0), np.array([64.0, 49, 16, 1]), np.ones(4))  # importance 8, 7, 4, 1
+    assert tree.cut(4) == [(0,), (1,), (2,), (3,)]
+    assert tree.cut(3) == [(0,), (1,), (2,)]
+    assert tree.cut(2) == [(0, 1), (2,)]  # without the merge, the two most important would have 15 of 20
+    assert tree.cut(1) == [(0, 1, 2, 3)]
+    assert tree.cut(0) == []
+    assert tree.size((1, 3)) == 50
+    # A vague group does not make the others merge, however large it is. Topics are still ordered by size.
+    vague = GroupTree(merges, np.arange(3.0), np.array([16.0, 36, 400, 25]), np.array([1, 0.9, 0.3, 1]))
+    assert vague.cut(3) == [(1,), (3,), (0,)]
+    assert vague.cut(4) == [(2,), (1,), (3,), (0,)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_cut_is_a_partition_of_some_groups_largest_first(seed):
+    rng = np.random.default_rng(seed)
+    n = 12
+    alive, merges = list(range(n)), []
+    while len(alive) > 1:
+        a, b = sorted(rng.choice(alive, 2, replace=False).tolist())
+        merges.append((a, b))
+        alive.remove(b)
+    tree = GroupTree(np.array(merges), np.arange(n - 1.0), rng.exponential(size=n), rng.random(n))
+    for wanted in range(1, n + 1):
+        topics = tree.cut(wanted)
+        flat = [k for topic in topics for k in topic]
+        assert len(flat) == len(set(flat))
+        assert len(topics) <= wanted
+        assert tree.importance[flat].sum() >= 0.8 * tree.importance.sum()
+        assert [tree.size(t) for t in topics] == sorted((tree.size(t) for t in topics), reverse=True)
+
+
+def test_the_ratios_of_an_empty_group_are_finite():
+    X, _ = planted_rows(2)
+    totals = np.asarray(X.sum(axis=0)).reshape(-1, 1)
+    assert np.isfinite(log_ratios(np.full((16, 2), 0.03, dtype=np.float32), totals)).all()

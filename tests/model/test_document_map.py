@@ -123,5 +123,5 @@ def test_a_model_without_labels_has_a_map():
 
 
 def test_a_tiny_corpus_has_a_map():
-    model = TopicModel(1).fit(["green tea", "black coffee", "tea again"], ["tea", "coffee", None])
+    model = TopicModel(0).fit(["green tea", "black coffee", "tea again"], ["tea", "coffee", None])
     assert len(model.findings.document_map()) == 3

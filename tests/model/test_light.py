@@ -14,14 +14,14 @@ from topicsteer.nmf.weights import FEW
 pytestmark = pytest.mark.slow
 
 # Packages that a light command must not load; tables need polars.
-SLOW = ("sklearn", "pandas", "numba")
+SLOW = ("sklearn", "pandas", "numba", "wordllama", "tokenizers", "safetensors")
 
 
 @pytest.fixture(scope="module")
 def closed(tmp_path_factory):
     texts, which = planted_texts(3), np.repeat(range(3), 40)
     labels = [f"topic {k}" if i % 4 == 0 else None for i, k in enumerate(which)]
-    model = TopicModel(free_topics=2).fit(texts, labels)
+    model = TopicModel(free_topics=2, world="closed").fit(texts, labels)
     folder = tmp_path_factory.mktemp("closed") / "model"
     model.save(folder)
     return model, folder, texts

@@ -10,11 +10,11 @@ import pytest
 from topicsteer import TopicModel
 from topicsteer.backends.block_folder import BlockFolder
 from topicsteer.corpora import Documents
-from topicsteer.guidance.apply import with_none
 from topicsteer.guidance.guide import side_by_side
+from topicsteer.labels.forest import FLAT
 from topicsteer.labels.supervision import Kind
 from topicsteer.model import pipeline
-from topicsteer.model.cross_fit import Hidden, clusters_of, same_but_texts, without
+from topicsteer.model.cross_fit import Hidden, clusters_of, known_and_none, same_but_texts, without
 from topicsteer.model.labelling import training_corpus
 from topicsteer.model.settings import Settings
 from topicsteer.model.spool import spool
@@ -115,7 +115,7 @@ def test_labelled_documents_are_predicted_without_their_labels(fitted):
     mean = np.zeros_like(predictions.every)
     for fold in range(5):
         guide = relearn(model, without(model.state_.supervision, sample.rows[folds == fold]))
-        own = with_none(guide.probabilities(X)[:, :known], known)
+        own = known_and_none(guide, guide.probabilities(X), known, FLAT)
         mean += own / 5
         np.testing.assert_allclose(predictions.labelled[folds == fold], own[sample.rows[folds == fold]], atol=1e-6)
     np.testing.assert_allclose(predictions.every, mean, atol=1e-6)

@@ -11,13 +11,11 @@ from topicsteer import TSNMF, TopicModel
 from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook, Topic
 from topicsteer.model import state as states
-from topicsteer.model.state import PARTS, PLAIN, SCHEMA, FittedState, StateError
+from topicsteer.model.state import PLAIN, SCHEMA, FittedState, StateError
 from topicsteer.system import arrays as storage
 from topicsteer.system.arrays import StorageError
 from topicsteer.text import TextVectorizer
 
-# Arrays of a corpus with several topics per document, and of a tree of topics: see `test_trees`.
-COMPONENTS = PARTS[0] | {field.name for field in SCHEMA if field.name.startswith("levels_")}
 CSR_ARRAYS = {"tea": "leaves pot kettle brew cup", "coffee": "beans roast espresso grind mug", "rail": "train track"}
 FILLERS = [f"word{i}" for i in range(120)]  # enough terms for latent semantics
 
@@ -58,31 +56,11 @@ def refused(tmp_path, meta, arrays, match):
 
 
 def test_every_array_of_a_model_is_in_the_schema_and_the_other_way_round(saved):
-    assert set(saved[1]) == {field.name for field in SCHEMA} - COMPONENTS
-
-
-def test_free_topics_of_documents_with_several_topics_are_saved_and_checked(tmp_path):
-    texts, topics = pile(240)
-    pairs = [f"{a} {b}" for a, b in zip(texts[:120], texts[120:], strict=True)]
-    names = [sorted({a, b} - {"coffee"}) for a, b in zip(topics[:120], topics[120:], strict=True)]
-    labels = [own if len(own) == 2 else None for own in names]
-    model = TopicModel(2, world="open").fit(pairs, labels)
-    assert model.state_.memberships.shape[1] == len(model.topics) + 1  # free topics have memberships, and (none)
-    assert len(model.state_.free_groups) == 2
-    model.save(tmp_path / "model")
-    again = TopicModel.load(tmp_path / "model")
-    np.testing.assert_array_equal(again.state_.memberships, model.state_.memberships)
-    np.testing.assert_array_equal(again.guide_.components.weights, model.guide_.components.weights)
-    meta, arrays = storage.load(tmp_path / "model")
-    assert set(arrays) >= PARTS[0]
-    for name in sorted(PARTS[0]):
-        refused(tmp_path, meta, {k: v for k, v in arrays.items() if k != name}, name)
-        refused(tmp_path, meta, arrays | {name: arrays[name][..., :1]}, name)
-        refused(tmp_path, meta, arrays | {name: arrays[name] + np.inf}, name)
+    assert set(saved[1]) == {field.name for field in SCHEMA}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("field", [f for f in SCHEMA if f.name not in COMPONENTS], ids=lambda field: field.name)
+@pytest.mark.parametrize("field", SCHEMA, ids=lambda field: field.name)
 def test_an_array_of_another_kind_shape_or_range_is_refused(saved, tmp_path, field):
     meta, arrays = saved
     good = arrays[field.name]
@@ -91,7 +69,7 @@ def test_an_array_of_another_kind_shape_or_range_is_refused(saved, tmp_path, fie
         refused(tmp_path, meta, arrays | {field.name: bad}, "not a complete model")
     if field.name != "reservoir_embeddings":
         refused(tmp_path, meta, {name: array for name, array in arrays.items() if name != field.name}, field.name)
-    if good.dtype.kind == "f":
+    if good.dtype.kind == "f" and good.size:  # given embeddings leave no word vectors
         bad = np.where(np.arange(good.size).reshape(good.shape) == 0, np.inf, good).astype(good.dtype)
         refused(tmp_path, meta, arrays | {field.name: bad}, field.name)
     if field.low > -np.inf:
@@ -100,6 +78,21 @@ def test_an_array_of_another_kind_shape_or_range_is_refused(saved, tmp_path, fie
         bad = good.copy()
         bad.flat[0] = 100 if good.dtype.itemsize == 1 else 10_000_000
         refused(tmp_path, meta, arrays | {field.name: bad}, field.name)
+
+
+def test_forged_word_vectors_are_refused(tmp_path):
+    texts = [f"{text} street city house" for text in ("green tea leaves", "roast coffee beans", "tea pot", "cup")] * 6
+    model = TopicModel(0, world="closed").fit(texts, {0: "tea", 1: "coffee"})
+    model.save(tmp_path / "model")
+    meta, arrays = storage.load(tmp_path / "model")
+    vectors, centre = arrays["guide_vectors"], arrays["guide_centre"]
+    assert vectors.any()
+    broken = vectors.copy()
+    broken[0, 0] = np.nan
+    for bad in (vectors[:-1], vectors[:, :-1], vectors[:, :0].T, broken, vectors.astype(np.int64)):
+        refused(tmp_path, meta, arrays | {"guide_vectors": bad}, "guide")
+    refused(tmp_path, meta, arrays | {"guide_centre": centre[:-1]}, "do not fit each other")
+    refused(tmp_path, meta, {name: array for name, array in arrays.items() if name != "guide_vectors"}, "guide_vectors")
 
 
 def test_arrays_that_do_not_fit_each_other_are_refused(saved, tmp_path):

@@ -17,9 +17,8 @@ from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import PERMITTED
 from topicsteer.model.findings import breakdowns
-from topicsteer.model.state import SCHEMA, StateError
+from topicsteer.model.state import StateError
 from topicsteer.model.state import check as check_arrays
-from topicsteer.system import arrays
 
 pytestmark = pytest.mark.slow
 
@@ -274,43 +273,15 @@ def test_split_refuses_what_it_cannot_do(fitted, tmp_path):
         model.edit.adopt(group, "goals")
 
 
-def test_free_topics_inside_others_of_earlier_versions_are_refused(fitted, tmp_path):
-    fitted[0].save(tmp_path / "model")
-    meta, found = arrays.load(tmp_path / "model")
-    width = len(found["levels_dense"])
-    empty = {
-        "levels_found": np.zeros(0, dtype=np.int64),
-        "levels_component_weights": np.zeros((width, 0), dtype=np.float32),
-        "levels_component_levels": np.zeros(0),
-        "levels_component_slopes": np.zeros(0),
-    }
-    book = [topic | {"found": False} for topic in meta["codebook"]]
-    arrays.save(tmp_path / "model", meta | {"codebook": book}, found | empty)
-    assert TopicModel.load(tmp_path / "model").codebook == fitted[0].codebook
-    book[-1]["found"] = True
-    arrays.save(tmp_path / "model", meta | {"codebook": book}, found | empty)
-    with pytest.raises(arrays.StorageError, match="has free topics inside known topics"):
-        TopicModel.load(tmp_path / "model")
-
-
-def test_forged_levels_are_refused(fitted, tmp_path):
-    model = copy(fitted[0], tmp_path)
-    given = model.state_.arrays()
-    sizes = {"guided": sum(map(len, model.state_.groups))}
+def test_a_forged_tree_of_the_guide_is_refused(fitted, tmp_path):
+    given = copy(fitted[0], tmp_path).state_.arrays()
+    sizes = {"guided": sum(map(len, fitted[0].state_.groups))}
     check_arrays(given, sizes)
-    names = [field.name for field in SCHEMA if field.name.startswith("levels_")]
-    assert set(names) <= set(given)
-    for name in names:
-        good = given[name]
-        for bad in (good.astype(np.complex128), good[None], np.concatenate([good, good[:1]]), good[:0]):
-            with pytest.raises(StateError):
-                check_arrays(given | {name: bad}, sizes)
-        with pytest.raises(StateError, match=name):
-            check_arrays({key: array for key, array in given.items() if key != name}, sizes)
-    parents = given["levels_parents"]
-    for bad in (np.roll(parents, 1), np.full_like(parents, 0), np.full_like(parents, 99), np.full_like(parents, -1)):
-        with pytest.raises(StateError, match="levels"):
-            check_arrays(given | {"levels_parents": bad}, sizes)
+    parents = given["guide_parents"]
+    assert parents.max() > 0
+    for bad in (np.arange(len(parents))[::-1], np.full_like(parents, 0), np.full_like(parents, 99), parents[:1]):
+        with pytest.raises(StateError):
+            check_arrays(given | {"guide_parents": bad}, sizes)
 
 
 def test_edits_keep_the_tree_whole(fitted, tmp_path):
@@ -357,6 +328,5 @@ def test_no_edges_no_difference():
     book = Codebook.of_names(["a", "b", "c"])
     same = TopicModel(free_topics=0, topics=book, parents={}, path_separator="/", threads=1).fit(texts, labels)
     assert same.codebook.forest.flat
-    assert same.state_.levels is None
     for name, array in flat.state_.arrays().items():
         assert np.array_equal(array, same.state_.arrays()[name], equal_nan=array.dtype.kind == "f"), name

@@ -39,7 +39,7 @@ def pile(n, topics=("tea", "coffee", "bread"), seed=0, share=0.4, start=0):
 
 @pytest.fixture
 def model():
-    return TopicModel(free_topics=2).fit(pile(120)[0])
+    return TopicModel(free_topics=2, world="closed").fit(pile(120)[0])
 
 
 def joined(*parts):
@@ -56,7 +56,7 @@ def hits(model, kinds, first=0):
 
 def test_new_documents_are_taken_in_as_a_fit_to_all_would(model):
     new, kinds = pile(80, start=120)
-    again = TopicModel(free_topics=2).fit(joined(pile(120)[0], new))
+    again = TopicModel(free_topics=2, world="closed").fit(joined(pile(120)[0], new))
     assert model.update(new) is model
     assert (model.update_.new, model.update_.topics) == (80, ())
     assert model.state_.topics.names[:3] == again.state_.topics.names[:3]
@@ -146,7 +146,7 @@ def test_a_saved_model_goes_on_as_one_that_was_not(model, tmp_path):
     model.save(tmp_path / "fixed", updatable=False)
     with pytest.raises(ValueError, match="updatable"):
         TopicModel.load(tmp_path / "fixed").update(new)
-    model = TopicModel(free_topics=2).fit(pile(120)[0])
+    model = TopicModel(free_topics=2, world="closed").fit(pile(120)[0])
     model.save(tmp_path / "model", texts=True)
     assert (
         TopicModel.load(tmp_path / "model").update(pile(5, start=500)[0]).documents_.texts[:120] == pile(120)[0].texts
@@ -180,7 +180,7 @@ def test_of_documents_that_are_gone_sums_stay(monkeypatch, guided, free):
     for module in (pipeline, update):
         monkeypatch.setattr(module, "surplus", partial(surplus, most=30))
     parts = [pile(100, start=100 * i) for i in range(4)]
-    model = TopicModel(free_topics=free, guidance=guided).fit(parts[0][0])
+    model = TopicModel(free_topics=free, guidance=guided, world="closed").fit(parts[0][0])
     for documents, _ in parts[1:]:
         model.update(documents)
         labelled = model.state_.supervision.labelled
@@ -192,7 +192,8 @@ def test_of_documents_that_are_gone_sums_stay(monkeypatch, guided, free):
     gone = np.setdiff1d(np.arange(400), reservoir.rows)
     W = model.state_.topics.W[gone]
     assert np.allclose(model.estimator_.history_.gram, W.T @ W, rtol=1e-3, atol=1e-4)
-    full = TopicModel(free_topics=free, guidance=guided).fit(joined(*(documents for documents, _ in parts)))
+    whole = joined(*(documents for documents, _ in parts))
+    full = TopicModel(free_topics=free, guidance=guided, world="closed").fit(whole)
     assert np.abs(model.state_.known_memberships - full.state_.known_memberships).mean() < 0.05
 
     # A late label brings its document back, with its text; without, it holds but teaches nothing.
@@ -248,7 +249,7 @@ def test_new_terms_are_found_in_old_texts_if_these_are_there():
 
 
 def test_merged_and_renamed_topics_go_on(model):
-    model = TopicModel(free_topics=1).fit(pile(120)[0])
+    model = TopicModel(free_topics=1, world="closed").fit(pile(120)[0])
     model.edit.merge(["tea", "coffee"], "drinks")
     model.edit.rename("bread", "food")
     new = Documents(["x", "y"], [CSR_ARRAYS["milk"], CSR_ARRAYS["bread"]], [["drinks"], ["food"]])

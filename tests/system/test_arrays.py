@@ -307,6 +307,12 @@ def test_a_newer_format(folder):
         load(folder)
 
 
+def test_an_earlier_format(folder):
+    forge(folder, lambda document: document.update(format=1, topicsteer="0.2.0"))
+    with pytest.raises(StorageError, match=r"written by topicsteer 0\.2\.0, an earlier version .*: fit again"):
+        load(folder)
+
+
 def test_unknown_keys_are_ignored(folder):
     forge(folder, lambda document: (document.update(later=1), document["arrays"]["half"].update(later=2)))
     assert same(load(folder), (META, ARRAYS))

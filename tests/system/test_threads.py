@@ -93,7 +93,7 @@ def test_kernels_never_lose_an_interruption(give):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stage", ["terms", "latent semantics", "weights", "fit"])
+@pytest.mark.parametrize("stage", ["terms", "features", "known topics", "fit"])
 def test_a_fit_answers_an_interruption_in_every_stage(tmp_path, stage):
     code = f"""
 import os, signal, sys, threading, time, warnings
@@ -111,7 +111,7 @@ def progress(name, done, total, detail):
         threading.Timer(0.005, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     model = TopicModel().fit(texts, labels, progress=progress)
-    assert model.state_.interrupted or {stage!r} == "weights", "not interrupted"
+    assert model.state_.interrupted or {stage!r} == "known topics", "not interrupted"
 except KeyboardInterrupt:
     pass
 print(time.process_time() - sent[0])

@@ -46,7 +46,7 @@ def test_context_managers_in_between_are_skipped(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: TopicModel(0, topics=["tea", "tram"]).fit(TEXTS, ["tea"] * 4 + [None] * 56), "Nothing ties these"),
+        (lambda: TopicModel(0, topics=["tea", "1"]).fit(TEXTS, ["tea"] * 4 + [None] * 56), "Nothing ties these"),
         (lambda: TopicModel(0, keywords={"tea": ["zebra"]}).fit(TEXTS, ["tea"] * 4 + [None] * 56), "These words are"),
         (lambda: TSNMF(3, topics=["a", "b", "c"]).fit(ZEROS + 1.0, ["a", "b"] * 30), "No document is labelled with c"),
     ],

@@ -120,11 +120,12 @@ def fit(
     """Fit a model to a table of texts with some labels, and save it."""
     from topicsteer import TopicModel
     from topicsteer.corpora.columns import path_hint
+    from topicsteer.model.settings import BUILT_IN, WORDS
     from topicsteer.model.spool import Spool
 
     with work_folder(out, work) as use, cluster(scheduler) as client, working() as progress:
         model = TopicModel(free, world=world, complete=not incomplete, random_state=seed, threads=threads)
-        model.set_params(path_separator=path_separator)
+        model.set_params(path_separator=path_separator, embeddings=BUILT_IN.get(embeddings, WORDS))
         vectors = named_embeddings(embeddings)
         on_disk = client is not None
         documents = read_corpus(source, reading, use, memory, model, on_disk=on_disk, progress=progress)
@@ -203,6 +204,7 @@ def evaluate(
     import polars as pl
 
     from topicsteer import TopicModel
+    from topicsteer.model.settings import BUILT_IN, WORDS
 
     with work_folder(None, work) as use, working() as progress:
         fitted = None if model is None else load(model)
@@ -211,9 +213,11 @@ def evaluate(
         # Options of this command come before the settings of the model.
         given = {"free_topics": free, "world": world, "threads": threads, "path_separator": path_separator}
         judged.set_params(**{name: value for name, value in given.items() if value is not None})
+        if embeddings is not None:
+            judged.set_params(embeddings=BUILT_IN.get(embeddings, WORDS))
         vectors = named_embeddings(embeddings)
         documents = read_corpus(source, reading, use, memory, judged, progress=progress)
-        if vectors is None and fitted is not None:
+        if embeddings is None and fitted is not None:
             vectors = own_embeddings(fitted)
         result = judged.evaluate(documents, embeddings=vectors, folds=folds, progress=progress)
     if out is not None:

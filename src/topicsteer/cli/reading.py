@@ -347,14 +347,17 @@ def load_with_documents(path: Path, source: Path | None, reading: ReadOptions) -
 
 
 def named_embeddings(name: str | None, fitted: TopicModel | None = None) -> NamedEmbeddings | None:
-    """The embeddings of --embeddings; refused for a model without any."""
+    """The embeddings of --embeddings for a fit, or for new texts of a fitted model; None without a file or encoder."""
     from topicsteer.model.predictor import embeddings_named
+    from topicsteer.model.settings import BUILT_IN
 
     if name is None:
         return None
-    if fitted is not None and not fitted.state_.encoder and not fitted.state_.uses_embeddings:
-        raise ValueError("this model was fitted without embeddings: leave out --embeddings, or fit it again with them.")
-    return embeddings_named(name)
+    if fitted is not None:
+        own = str(fitted.state_.encoder.get("source") or fitted.embeddings or "none")
+        if name != own and (name in BUILT_IN or own in BUILT_IN):
+            raise ValueError(f"this model was fitted with --embeddings {own}: leave out the option, or fit it again.")
+    return None if name in BUILT_IN else embeddings_named(name)
 
 
 def own_embeddings(fitted: TopicModel) -> NamedEmbeddings | None:

@@ -101,7 +101,7 @@ SHOWN = 8
 
 
 def unsupported_topics(supervision: Supervision, guide: Guide | None) -> list[Hashable]:
-    """Names of these topics; none after an edit that changed the number of known topics."""
+    """Topics that nothing ties to a document; none after an edit that changed the number of known topics."""
     names, counts = supervision.topics, supervision.counts
     covered = np.zeros(len(names), dtype=np.bool_) if guide is None else guide.covers[: guide.n_known]
     if len(covered) != len(names):
@@ -109,16 +109,32 @@ def unsupported_topics(supervision: Supervision, guide: Guide | None) -> list[Ha
     return [name for name, tied in zip(names, covered | (counts > 0), strict=True) if not tied]
 
 
-def warn_of_unsupported(supervision: Supervision, guide: Guide | None) -> None:
-    """Warn about these topics."""
-    empty = [repr(str(name)) for name in unsupported_topics(supervision, guide)]
-    if not empty:
-        return
-    many = ", ".join(empty[:SHOWN]) + (f" and {len(empty) - SHOWN} more" if len(empty) > SHOWN else "")
-    warn_user(
-        f"Nothing ties these topics to a document, so they are empty: {many}. None of their words occurs in the "
-        "corpus, and they have no label. Label a document, or add keywords that occur."
-    )
+def absent_topics(supervision: Supervision, guided: GuideOutput) -> list[Hashable]:
+    """Topics without a label whose threshold no document reaches."""
+    found = supervision.counts > 0
+    for rows in slices(len(guided.memberships), PENALTY_ROWS):
+        found |= (guided.memberships[rows, : len(found)] >= guided.thresholds).any(axis=0)
+    return [name for name, has in zip(supervision.topics, found, strict=True) if not has]
+
+
+def warn_of_unsupported(supervision: Supervision, guide: Guide | None, guided: GuideOutput | None = None) -> None:
+    """Warn about topics without any document."""
+    unsupported = unsupported_topics(supervision, guide)
+    if unsupported:
+        warn_user(
+            f"Nothing ties these topics to a document, so they are empty: {_listed(unsupported)}. None of their words "
+            "occurs in the corpus, and they have no label. Label a document, or add keywords that occur."
+        )
+    absent = [] if guided is None else absent_topics(supervision, guided)
+    absent = [name for name in absent if name not in unsupported]
+    if absent:
+        warn_user(f"No document seems to be about {_listed(absent)}: add keywords, or label a document.")
+
+
+def _listed(names: Sequence[Hashable]) -> str:
+    """The first names, and the number of the others."""
+    shown = ", ".join(repr(str(name)) for name in names[:SHOWN])
+    return shown + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
 def leave_empty(X: Rows, known: int, n_components: int) -> sp.csr_array | None:
@@ -271,11 +287,19 @@ def _apply_to_block(
     return sample
 
 
-def merged_classes(probabilities: Array, groups: Sequence[Sequence[int]]) -> Array:
-    """Probabilities of topics that are made up of classes of the guide: the maximum over these, 0 without any."""
+def merged_classes(probabilities: Array, groups: Sequence[Sequence[int]], n_known: int) -> Array:
+    """Probabilities of topics that are made up of classes of the guide; 0 without any.
+
+    The maximum over its known topics, and the sum over groups of documents, which exclude each other.
+    """
     if all(len(group) == 1 for group in groups) and len(groups) == probabilities.shape[1]:
         return np.asarray(probabilities[:, [k for (k,) in groups]])
-    return np.stack([probabilities[:, list(group)].max(axis=1, initial=0) for group in groups], axis=1)
+    found = np.zeros((len(probabilities), len(groups)), dtype=probabilities.dtype)
+    for out, group in zip(found.T, groups, strict=True):
+        known = [k for k in group if k < n_known]
+        outside = probabilities[:, [k for k in group if k >= n_known]].sum(axis=1)
+        out[:] = np.maximum(probabilities[:, known].max(axis=1, initial=0), np.minimum(outside, 1))
+    return found
 
 
 def topic_probabilities(
@@ -286,10 +310,11 @@ def topic_probabilities(
     In an open world, P(none) comes last: without the groups that are part of a known topic by now.
     """
     if not guide.open:
-        return forest.raised(merged_classes(probabilities, groups))
+        return forest.raised(merged_classes(probabilities, groups, guide.n_known))
     adopted = [k for group in groups[:n_known] for k in group if k >= guide.n_known]
     none = np.maximum(probabilities[:, -1] - probabilities[:, adopted].sum(axis=1), 0)
-    return np.hstack([forest.raised(merged_classes(probabilities[:, :-1], groups)), none[:, None]])
+    merged = merged_classes(probabilities[:, :-1], groups, guide.n_known)
+    return np.hstack([forest.raised(merged), none[:, None]])
 
 
 def topic_classes(

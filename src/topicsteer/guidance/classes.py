@@ -64,7 +64,7 @@ from topicsteer.system.types import Array
 # Steps of the softmax regression: in folds from zero, and for all labels from the mean of the folds.
 STEPS, LAST_STEPS = 40, 20
 # Settings are chosen from at most this many labelled documents, and the mix from this many pairs.
-CHOICE_DOCUMENTS, MIX_PAIRS = 600, 60_000
+CHOICE_DOCUMENTS, MIX_PAIRS = 400, 60_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,27 +135,33 @@ class Task:
         """Sum of each term (n_terms, 1)."""
         return np.asarray(self.X.sum(axis=0), dtype=np.float32).reshape(-1, 1)
 
-    def examples(self, D: Array, name_weight: float, some: NDArray[np.intp] | slice = slice(None)) -> Examples:
-        """Labelled documents, all or some, followed by the names; D are joint features of all rows."""
-        given = self.given[some].astype(np.float64)
+    @property
+    def example_rows(self) -> NDArray[np.intp]:
+        """Rows of X with the labelled documents and the names."""
+        return np.concatenate([self.rows, np.arange(self.n_documents, self.X.shape[0])])
+
+    def examples(self, D: Array, name_weight: float, seen: NDArray[np.bool_]) -> Examples:
+        """Labelled documents whose labels are seen, followed by the names; D are features of all `example_rows`."""
+        given = self.given[seen].astype(np.float64)
         target = np.zeros_like(given)
         for members, _ in self.rivalry.cuts:  # a document has one topic per level, or several in equal parts
             own = given[:, members]
             target[:, members] = np.maximum(target[:, members], own / np.maximum(own.sum(axis=1, keepdims=True), 1))
         labels = target.sum(axis=0)[self.named]
         names = np.where(labels > 0, name_weight / np.maximum(labels / FULL_NAME_WEIGHT_LABELS, 1), name_weight)
-        forbidden = np.vstack([self.states[some] == FORBIDDEN, np.zeros(self.of_names.shape, dtype=np.bool_)])
+        confidence = self.confidence[seen]
         return Examples(
-            np.vstack([D[self.rows[some]], D[self.n_documents :]]),
-            np.vstack([target * self.confidence[some][:, None], self.of_names]),
-            forbidden,
-            np.concatenate([balanced(target) * self.confidence[some], names]),
+            D[np.append(seen, np.ones(len(names), dtype=np.bool_))],
+            np.vstack([target, self.of_names]),
+            np.vstack([self.states[seen] == FORBIDDEN, np.zeros(self.of_names.shape, dtype=np.bool_)]),
+            np.concatenate([balanced(target) * confidence, names]),
+            np.concatenate([confidence, np.ones(len(names))]),
             len(target),
         )
 
     def part(self, some: NDArray[np.intp]) -> Task:
         """The task with some of the labelled documents, and no other documents."""
-        kept = np.concatenate([self.rows[some], np.arange(self.n_documents, self.X.shape[0])])
+        kept = np.concatenate([self.rows[some], self.example_rows[len(self.rows) :]])
         return replace(
             self,
             X=self.X[kept],
@@ -181,7 +187,8 @@ def choose(task: Task) -> Choice:
 
     def loss(setting: tuple[float, float]) -> tuple[float, Choice]:
         share, name = setting
-        examples = part.examples(joint(part.latent, part.meaning, share), name)
+        D = joint(part.latent, part.meaning, share)
+        examples = part.examples(D, name, np.ones(len(own), dtype=np.bool_))
         least, strength, sharpness = min(left_out_loss(examples, RIDGES, SHARPNESSES))
         return least, Choice(share, name, strength, sharpness)
 
@@ -232,22 +239,22 @@ def learn(task: Task, choice: Choice | None = None) -> Learnt:
     choice = choice or choose(task)
     n = task.n_documents
     D = joint(task.latent, task.meaning, choice.share)
-    examples = task.examples(D, choice.name)
     fold_of = folds_of(task)
     n_folds = int(fold_of.max(initial=-1)) + 1
     counts = (task.given.sum(axis=0) + task.of_names.sum(axis=0))[: task.n_known]
     seen = task.given[:, : task.n_known].any(axis=0)
-    fitted = int(task.hideable.sum()) >= MIN_LABELS and n_folds > 1 and (counts[seen] > 1).mean() >= 0.8
+    fitted = int(task.hideable.sum()) >= MIN_LABELS and n_folds > 1 and _most_have_several(counts[seen])
     visible = [np.ones(len(task.rows), dtype=np.bool_)]
     if fitted:
         visible += [fold_of != fold for fold in range(n_folds)]
 
-    span = Span.of(examples.D)
-    in_span = replace(examples, D=examples.D @ span.directions)
+    span = Span.of(D[task.example_rows])
+    F = D[task.example_rows] @ span.directions
 
     def regress(seen: NDArray[np.bool_], start: Array | None, steps: int) -> tuple[Array, Array]:
-        own = in_span.select(np.append(seen, np.ones(len(task.named), dtype=np.bool_)))
-        W = softmax_regression(own.D, span.values, own.target, task.rivalry, SOFTMAX, steps, start)
+        own = task.examples(F, choice.name, seen)
+        target = own.target * own.times[:, None]
+        W = softmax_regression(own.D, span.values, target, task.rivalry, SOFTMAX, steps, start)
         return W, ridge(own.D, own, choice.ridge) if len(task.rows) else np.zeros_like(W[:-1])
 
     solved = list(task.run(lambda seen: regress(seen, None, STEPS), visible[1:]))
@@ -289,6 +296,11 @@ def learn(task: Task, choice: Choice | None = None) -> Learnt:
     last = evidence[0]
     maps = (*models[0], last.centroids, last.ratios, last.shares)
     return Learnt(*maps, mix, choice, hidden, _probabilities(odds[0]))
+
+
+def _most_have_several(counts: NDArray[np.int64]) -> bool:
+    """Whether at least four of five classes have several examples, so that hidden labels show what the rest teach."""
+    return bool(len(counts)) and float((counts > 1).mean()) >= 0.8
 
 
 def spread(odds: Array) -> float:

@@ -6,7 +6,8 @@ A document with the terms x has two kinds of features, each with rows of length 
   a half and all of the directions. Each block is scaled to the same length.
 - **Meaning** M: the mean of the word vectors of its terms, c T with the counts c and the vectors T. The counts are the
   entries of x over the weights of their terms, so c T is x times the rows of T over these weights. The mean direction
-  of the corpus is subtracted. Given embeddings of the documents take the place of the word vectors.
+  of the corpus is subtracted. Given embeddings of the documents take the place of the word vectors. Vectors with many
+  numbers are reduced to their leading principal components.
 
 Everything that learns uses D = [√(1 − r) Z | √r M]; r is the share of meaning.
 """
@@ -30,6 +31,8 @@ from topicsteer.system.types import Array
 
 # Largest number of background documents.
 BACKGROUND = 20_000
+# Principal components of word vectors and embeddings. More cost time and gain nothing.
+COMPONENTS = 128
 
 
 def unit_rows(rows: Array) -> Array:
@@ -55,13 +58,16 @@ class Features:
     directions : array (n_terms, q)
         Directions of the latent semantics.
     vectors : array (n_terms, size)
-        Word vector of each term over the weight of the term; no columns without word vectors.
+        Reduced word vector of each term over the weight of the term; no columns without word vectors.
+    rotation : array (n_numbers, size)
+        From word vectors or embeddings to their principal components.
     centre : array (size,)
         Mean of the scaled vectors of documents; empty without meaning.
     """
 
     directions: Array
     vectors: Array
+    rotation: Array
     centre: Array
 
     @property
@@ -80,9 +86,16 @@ class Features:
         return sum(block_sizes(self.directions.shape[1]))
 
     def parts(self, products: Array, embeddings: Array | None) -> tuple[Array, Array]:
-        """Latent semantics and meaning of documents, from the products of their terms with the basis."""
+        """Latent semantics and meaning of documents, from the products of their terms with the basis.
+
+        Without the embeddings that the features were made for, documents have no meaning.
+        """
         q = self.directions.shape[1]
-        return self.latent(products[:, :q]), self.meaning(products[:, q:] if embeddings is None else embeddings)
+        if embeddings is not None:
+            vectors = self.reduced(embeddings)
+        else:
+            vectors = np.zeros((len(products), len(self.centre))) if self.given else products[:, q:]
+        return self.latent(products[:, :q]), self.meaning(vectors)
 
     def latent(self, coordinates: Array) -> Array:
         """Blocks of the leading coordinates, side by side."""
@@ -94,8 +107,12 @@ class Features:
             np.multiply(block, np.sqrt(1 / 3) / length, out=out[:, first : first + size])
         return out
 
+    def reduced(self, embeddings: Array) -> Array:
+        """Principal components of embeddings or word vectors."""
+        return np.asarray(embeddings, dtype=np.float32) @ self.rotation
+
     def meaning(self, vectors: Array, centre: Array | None = None) -> Array:
-        """Rows of length 1, without the mean direction; a row of zeros stays as it is."""
+        """Rows of length 1 of reduced vectors, without the mean direction; a row of zeros stays as it is."""
         if not len(self.centre):
             return np.zeros((len(vectors), 0), dtype=np.float32)
         rows = unit_rows(vectors)
@@ -183,7 +200,9 @@ class Sample:
     vectors : array (n_terms, size), optional
         Word vectors of the terms over their weights.
     given : Features, optional
-        Features of an earlier model of these documents, to avoid computing them again.
+        Features to use as they are.
+    directions : array, optional
+        Directions of the latent semantics of these documents, which do not depend on labels.
     seed : int
         Seed of the decomposition and the background.
     threads : int, optional
@@ -195,6 +214,7 @@ class Sample:
     embeddings: Array | None = None
     vectors: Array | None = None
     given: Features | None = None
+    directions: Array | None = None
     seed: int = 0
     threads: int | None = None
 
@@ -243,13 +263,21 @@ class Sample:
         E = self.own_embeddings
         if self.given is not None:
             return self.given, *self.given.of(self.terms, self.threads, E)
-        directions = latent_directions(self.X, self.seed, self.threads)
-        none = np.zeros((len(directions), 0), dtype=np.float32)
-        vectors = self.vectors if E is None and self.vectors is not None else none
-        size = vectors.shape[1] if E is None else E.shape[1]
-        raw = Features(directions, vectors, np.zeros(size, dtype=np.float32))
-        Z, M = raw.of(self.terms, self.threads, E)
-        filled = M.any(axis=1)
-        centre = M.sum(axis=0, dtype=np.float64) / max(int(filled.sum()), 1)
-        found = replace(raw, centre=centre.astype(np.float32))
-        return found, Z, found.meaning(M) if size else M
+        directions = self.directions
+        if directions is None:
+            directions = latent_directions(self.X, self.seed, self.threads)
+        whole = self.vectors if E is None and self.vectors is not None else np.zeros((len(directions), 0), np.float32)
+        n_numbers = whole.shape[1] if E is None else E.shape[1]
+        plain = Features(directions, whole, np.eye(n_numbers, dtype=np.float32), np.zeros(n_numbers, np.float32))
+        Z, M = plain.of(self.terms, self.threads, E)
+        filled = max(int(M.any(axis=1).sum()), 1)
+        if n_numbers > COMPONENTS:
+            mean = M.sum(axis=0, dtype=np.float64) / filled
+            spread = (M.T @ M).astype(np.float64) - filled * np.outer(mean, mean)
+            rotation = np.ascontiguousarray(np.linalg.eigh(spread)[1][:, : -COMPONENTS - 1 : -1], dtype=np.float32)
+            vectors = whole @ rotation if whole.shape[1] else whole
+            plain = replace(plain, vectors=vectors, rotation=rotation)
+            M = unit_rows(M @ rotation)
+        centre = np.asarray(M.sum(axis=0, dtype=np.float64) / filled, dtype=np.float32)
+        found = replace(plain, centre=centre)
+        return found, Z, found.meaning(M)

@@ -76,6 +76,7 @@ class Classes:
         return replace(self, ratios=np.pad(self.ratios, ((0, more), (0, 0))))
 
 
+FEATURE_ARRAYS = ("directions", "vectors", "rotation", "centre")
 CLASS_ARRAYS = ("softmax", "dense", "ratios", "offset", "mix")
 # Arrays of a guide, and prefixes of those of an open world.
 PLAIN_ARRAYS = ("covered", "rows", "left_out", "seen", "parents")
@@ -250,8 +251,7 @@ class Guide:
 
     def positions(self, X: sp.csr_array, threads: int | None = None) -> Array:
         """Features of documents for map and suggestions: from their terms alone, without given embeddings."""
-        E = np.zeros((X.shape[0], len(self.features.centre)), np.float32) if self.features.given else None
-        Z, M = self.features.of(X, threads, E)
+        Z, M = self.features.of(X, threads)
         return Z if self.features.given else joint(Z, M, self.share)
 
     def renumbered(self, rows: NDArray[np.int64], n_terms: int | None = None) -> Guide:
@@ -290,7 +290,7 @@ class Guide:
         """All fields but those of an open world, as arrays under their names in files."""
         return {
             "settings": np.array([*vars(self.choice).values(), self.chosen_from]),
-            **{name: getattr(self.features, name) for name in ("directions", "vectors", "centre")},
+            **{name: getattr(self.features, name) for name in FEATURE_ARRAYS},
             **{name: getattr(self.known, name) for name in CLASS_ARRAYS},
             **{name: getattr(self, name) for name in PLAIN_ARRAYS},
         }
@@ -313,7 +313,7 @@ class Guide:
         *choice, labels = arrays["settings"].tolist()
         with_groups = outside is not None and "none" in outside
         return cls(
-            features=Features(*(arrays[name] for name in ("directions", "vectors", "centre"))),
+            features=Features(*(arrays[name] for name in FEATURE_ARRAYS)),
             choice=Choice(*choice),
             known=Classes(*(arrays[name] for name in CLASS_ARRAYS)),
             chosen_from=int(labels),
@@ -350,25 +350,27 @@ def side_by_side(
 ) -> list[NDArray[np.float32]]:
     """The probabilities of several guides with the same features, which are computed once."""
     features = guides[0].features
-    if (embeddings is None) == bool(guides[0].embedding):
-        wanted = "needs the embeddings of documents" if embeddings is None else "was learnt without embeddings"
-        raise ValueError(f"This guide {wanted}.")
+    needed = any(guide.embedding for guide in guides)
+    if embeddings is None and needed:
+        raise ValueError("This guide needs the embeddings of documents.")
+    if embeddings is not None and not features.given:
+        raise ValueError("This guide was learnt without embeddings.")
+    embeddings = embeddings if needed else None  # their share may be 0
     ratios = [[guide.known.ratios, *([] if guide.groups is None else [guide.groups.ratios])] for guide in guides]
     basis = np.hstack([features.basis, *(own for parts in ratios for own in parts)])
     ends = np.cumsum([features.basis.shape[1], *(sum(own.shape[1] for own in parts) for parts in ratios)])[:-1]
     found = [np.zeros((X.shape[0], guide.n_known + guide.n_groups + guide.open), dtype=np.float32) for guide in guides]
-    E = np.zeros((X.shape[0], len(features.centre))) if embeddings is None and features.given else embeddings
 
     def write(rows: slice, products: Array) -> None:
         own, *terms = np.split(products, ends, axis=1)
-        Z, M = features.parts(own, None if E is None else E[rows])
+        Z, M = features.parts(own, None if embeddings is None else embeddings[rows])
         for guide, out, part in zip(guides, found, terms, strict=True):
             guide._write(out[rows], joint(Z, M, guide.share), part)
 
     each_product(X, basis, write, threads, plain=plain)
-    if embeddings is None:  # a document without terms gives no evidence
-        empty = np.diff(X.indptr) == 0
-        for guide, out in zip(guides, found, strict=True):
+    empty = np.diff(X.indptr) == 0  # a document without terms gives no evidence, unless it has an embedding
+    for guide, out in zip(guides, found, strict=True):
+        if not guide.embedding:
             out[empty] = 0
             if guide.open:
                 out[empty, -1] = 1

@@ -48,15 +48,13 @@ class Rivalry:
         if forest.flat or not len(forest):
             every = np.arange(n + more)
             return cls(((every, every),))
-        place = {int(topic): position for position, topic in enumerate(topics)}
+        part = forest.part(topics.tolist())  # a topic without covered topics below is a leaf
         cuts = []
-        for level, cut in enumerate(forest.cuts):
-            members = [place[k] for k in cut if k in place]
-            judged = [i for i, position in enumerate(members) if forest.depth[topics[position]] == level]
+        for level, cut in enumerate(part.cuts):
+            judged = [i for i, position in enumerate(cut) if part.depth[position] == level]
             if level == 0:
-                judged += range(len(members), len(members) + more)
-            if judged:
-                cuts.append((np.append(members, others).astype(np.int64), np.array(judged, dtype=np.int64)))
+                judged += range(len(cut), len(cut) + more)
+            cuts.append((np.append(cut, others).astype(np.int64), np.array(judged, dtype=np.int64)))
         return cls(tuple(cuts))
 
     def with_more(self, more: int, n: int) -> Rivalry:
@@ -135,9 +133,7 @@ class Mix:
 MAX_COUPLING = 1.5
 
 
-def learn_mix(
-    scores: Sequence[Array], given: Array, weight: Array, rivalry: Rivalry, start: Mix, columns: int | None = None
-) -> Mix:
+def learn_mix(scores: Sequence[Array], given: Array, weight: Array, rivalry: Rivalry, start: Mix) -> Mix:
     """The mix with the least log loss on hidden labels.
 
     Parameters
@@ -154,37 +150,42 @@ def learn_mix(
     """
     A = np.stack([np.asarray(score, dtype=np.float64) for score in scores], axis=-1)
     k = A.shape[-1]
-    first = start.weights
+    unit = np.append(start.weights, [1.0, 1.0])
     origin = np.append(np.ones(k), [start.coupling, start.intercept])
 
     def loss(x: Array) -> tuple[float, Array]:
-        S = A @ (x[:k] * first)
-        g, b = x[k], x[k + 1]
-        total, gradient = 0.0, np.zeros(k + 2)
-        for members, judged in rivalry.cuts:
-            own, Y, c = S[:, members], given[:, members], weight[:, members]
-            seen = np.zeros(len(members))
-            seen[judged] = 1
-            c = c * seen
-            found = _others(own) if len(members) > 1 else None
-            others = np.zeros(own.shape) if found is None else found[0]
-            odds = own - g * others + b
-            total += float((c * (np.logaddexp(0, odds) - Y * odds)).sum())
-            r = np.asarray(c * (expit(odds) - Y))
-            slope = r.copy()
-            if found is not None:
-                _, every, best, softmax = found
-                rows = np.arange(len(own))
-                at_best = r[rows, best].copy()
-                spread = r * np.exp(np.minimum(every - others, 50))
-                spread[rows, best] = 0
-                shared = np.exp(own - every) * (spread.sum(axis=1, keepdims=True) - spread)
-                slope -= g * (shared + at_best[:, None] * softmax)
-            gradient[:k] += np.einsum("nk,nkj->j", slope, A[:, members]) * first
-            gradient[k] -= float((r * others).sum())
-            gradient[k + 1] += float(r.sum())
-        return total + float(((x - origin) ** 2).sum()), gradient + 2 * (x - origin)
+        total, gradient = log_loss(x * unit, A, given, weight, rivalry)
+        return total + float(((x - origin) ** 2).sum()), gradient * unit + 2 * (x - origin)
 
     bounds = [(0.0, None)] * k + [(0.0, MAX_COUPLING), (None, None)]
-    found = minimize(loss, origin, jac=True, method="L-BFGS-B", bounds=bounds).x
-    return Mix.of(np.concatenate([found[:k] * first, found[k:]]))
+    return Mix.of(minimize(loss, origin, jac=True, method="L-BFGS-B", bounds=bounds).x * unit)
+
+
+def log_loss(vector: Array, A: Array, given: Array, weight: Array, rivalry: Rivalry) -> tuple[float, Array]:
+    """Log loss of the mix of these numbers, and its gradient; A are the scores (n_documents, n_topics, n_scores)."""
+    *_, g, b = vector
+    S = A @ vector[:-2]
+    total, gradient = 0.0, np.zeros(len(vector))
+    for members, judged in rivalry.cuts:
+        own, Y = S[:, members], given[:, members]
+        seen = np.zeros(len(members))
+        seen[judged] = 1
+        c = weight[:, members] * seen
+        found = _others(own) if len(members) > 1 else None
+        others = np.zeros(own.shape) if found is None else found[0]
+        odds = own - g * others + b
+        total += float((c * (np.logaddexp(0, odds) - Y * odds)).sum())
+        r = np.asarray(c * (expit(odds) - Y))
+        slope = r.copy()
+        if found is not None:
+            _, every, best, softmax = found
+            rows = np.arange(len(own))
+            at_best = r[rows, best].copy()
+            spread = r * np.exp(np.minimum(every - others, 50))
+            spread[rows, best] = 0
+            shared = np.exp(own - every) * (spread.sum(axis=1, keepdims=True) - spread)
+            slope -= g * (shared + at_best[:, None] * softmax)
+        gradient[:-2] += np.einsum("nk,nkj->j", slope, A[:, members])
+        gradient[-2] -= float((r * others).sum())
+        gradient[-1] += float(r.sum())
+    return total, gradient

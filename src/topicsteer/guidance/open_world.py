@@ -54,7 +54,7 @@ from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
 
 # Topics with fewer labels than this do not show how much evidence is normal.
-FEW_LABELS = 8
+FEW_LABELS = 10
 # Groups are looked for in at most this many documents; the others follow.
 GROUP_DOCUMENTS = 5_000
 # Documents per block of work.
@@ -66,8 +66,6 @@ ROWS = 4_096
 LABELLED_WEIGHT, RIDGE = 20.0, 100.0
 # Hidden documents of a topic are averaged with this many documents of a typical topic.
 TYPICAL_DOCUMENTS = 5
-# With few labels per topic, which hardly show the size of topics, the share must be this many times as far from 0.
-FEW_LABELS_FACTOR = 2.5
 # Shares of hidden documents with less evidence, at which hidden and unlabelled documents are compared.
 TAILS = np.array([0.2, 0.35, 0.5, 0.65, 0.8])
 
@@ -77,7 +75,7 @@ class ShareOutside:
     """Estimated share of the unlabelled documents that have no known topic: a lower bound on average.
 
     ``errors`` are the distances of the mean from 0, and of the farthest of the `TAILS`, in standard errors. ``few``:
-    topics have few labels.
+    topics have few labels, which do not show their size, so the share is not known.
     """
 
     share: float = 0.0
@@ -92,9 +90,8 @@ class ShareOutside:
     @property
     def is_open(self) -> bool:
         """Whether the estimate shows that there are such documents."""
-        factor = FEW_LABELS_FACTOR if self.few else 1.0
-        beyond = any(error >= factor * least for error, least in zip(self.errors, OPEN_ERRORS, strict=True))
-        return self.is_large and beyond
+        beyond = any(error >= least for error, least in zip(self.errors, OPEN_ERRORS, strict=True))
+        return self.is_large and beyond and not self.few
 
 
 def share_outside(
@@ -306,9 +303,13 @@ def with_groups(task: Task, R: Array) -> Task:
     typical = np.median(counts[counts > 0]) if counts.any() else 0
     most = int(max(LEAST_CORE, CORE * typical))
     rows, classes = [], []
+    sure = R[:, covered:] > 0.5
+    if not sure[free].any():  # groups of documents in one place
+        outside = R[:, covered:].sum(axis=1) > 0.5
+        sure = (np.arange(n_groups) == R[:, covered:].argmax(axis=1)[:, None]) & outside[:, None]
     for k in range(covered, covered + n_groups):
         surest = np.argsort(-np.where(free, R[:, k], -1), kind="stable")[:most]
-        surest = surest[(R[surest, k] > 0.5) & free[surest]]
+        surest = surest[sure[surest, k - covered] & free[surest]]
         rows.append(surest)
         classes.append(np.full(len(surest), k))
     own = np.concatenate(rows).astype(np.intp)

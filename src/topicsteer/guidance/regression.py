@@ -18,8 +18,8 @@ from scipy.optimize import minimize
 from topicsteer.guidance.likelihood import Rivalry, log_sum
 from topicsteer.system.types import Array
 
-# Singular values below this share of the largest are noise of single precision.
-NOISE = 1e-4
+# Singular values below this share of the largest are noise, because their squares are in single precision.
+NOISE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +34,9 @@ class Examples:
     forbidden : array of bool (n_examples, n_topics)
         Topics that an example does not have.
     weight : array (n_examples,)
+        Weight in the ridge regression.
+    times : array (n_examples,)
+        How often an example counts in the softmax regression: the confidence of its label.
     n_documents : int
         Number of documents; names follow.
     """
@@ -42,6 +45,7 @@ class Examples:
     target: Array
     forbidden: NDArray[np.bool_]
     weight: Array
+    times: Array
     n_documents: int
 
     @cached_property
@@ -59,16 +63,17 @@ class Examples:
         found[self.n_documents :] = (self.target * (1 - self.mean))[self.n_documents :]  # a name is no rival
         return found
 
-    def select(self, chosen: NDArray[np.bool_]) -> Examples:
-        """Some of the examples."""
-        own = (self.D[chosen], self.target[chosen], self.forbidden[chosen], self.weight[chosen])
-        return Examples(*own, int(chosen[: self.n_documents].sum()))
-
 
 def balanced(target: Array) -> Array:
-    """Weights of documents that give rare topics more weight: one over the root of their size; the mean is 1."""
+    """Weights of documents that give rare topics more weight: one over the root of their size; the mean is 1.
+
+    Documents whose labels only forbid have the weight 1.
+    """
     found = target @ np.maximum(target.sum(axis=0), 1e-9) ** -0.5
-    return np.asarray(found / max(float(found.mean()), 1e-30)) if len(found) else found
+    some = found > 0
+    found[some] *= some.sum() / max(found.sum(), 1e-30)
+    found[~some] = 1
+    return np.asarray(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +97,7 @@ class Span:
         small = len(D) <= D.shape[1]
         gram = (D @ D.T if small else D.T @ D).astype(np.float64)
         values, vectors = np.linalg.eigh(gram)
-        kept = values > NOISE**2 * max(float(values[-1]), 1e-30)
+        kept = values > NOISE**2 * values.max(initial=1e-30)
         values, vectors = values[kept], vectors[:, kept]
         directions = D.T @ (vectors / np.sqrt(values)).astype(D.dtype) if small else vectors.astype(D.dtype)
         return cls(np.ascontiguousarray(directions), values)

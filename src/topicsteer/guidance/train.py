@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from topicsteer.guidance.classes import Learnt, Task, learn
-from topicsteer.guidance.features import Sample, joint
+from topicsteer.guidance.features import Sample, joint, unit_rows
 from topicsteer.guidance.guide import Classes, Guide, free_shares
 from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.likelihood import Rivalry
@@ -32,6 +32,8 @@ from topicsteer.system.threads import OrderedMap, workers
 from topicsteer.system.types import Array, Report
 
 WORLDS = (None, "open", "closed")
+# Prior share of documents without a known topic, which counts half where labels are few.
+SHARE_IF_UNKNOWN = 1 / 3
 # This many documents that are labelled with none of the topics declare the world open.
 DECLARED = 3
 # Surest documents of each topic without a label that keep its place among groups, and their least probability.
@@ -116,7 +118,9 @@ def learn_guide(
         estimate = share_outside(D, task.rows, task.given[:, : len(covered)], known, run)
         if not declared and not (estimate.is_open or (asked and estimate.is_large)):
             return guide
-        share = max(estimate.share, float(outsiders.mean()) if len(outsiders) else 0.0)
+        share = (estimate.share + SHARE_IF_UNKNOWN) / 2 if estimate.few else estimate.share
+        if len(outsiders):
+            share = max(share, float(outsiders.mean()))
         leaves = sum(not set(forest.children[k]) & set(covered.tolist()) for k in covered.tolist())
         n_groups = number_of_groups(leaves, share, n_free, task.n_documents)
         if previous is not None and previous.tree is not None:
@@ -137,9 +141,9 @@ def _features_of_names(sample: Sample, names: TopicTexts | None) -> tuple[Array,
     if names is None or not names.topics.size:
         return np.zeros((0, features.width), np.float32), np.zeros((0, len(features.centre)), np.float32)
     Z = features.latent(np.asarray(names.terms @ features.directions))
-    if names.embeddings is None or names.embeddings.shape[1] != len(features.centre):
+    if names.embeddings is None or names.embeddings.shape[1] != len(features.rotation):
         return Z, np.zeros((len(Z), len(features.centre)), np.float32)
-    rows = names.embeddings / np.maximum(np.linalg.norm(names.embeddings, axis=1, keepdims=True), 1e-9)
+    rows = unit_rows(features.reduced(names.embeddings))
     return Z, features.meaning(rows, rows.mean(axis=0) if len(rows) > 2 else None)
 
 

@@ -222,7 +222,7 @@ def _predict(
     for rows in slices(X.shape[0], ROWS):
         E = None if block.embeddings is None else block.embeddings[rows]
         each = side_by_side(guides, X[rows], threads, embeddings=E)
-        found = [_known_and_none(guide, P, known, forest) for guide, P in zip(guides, each, strict=True)]
+        found = [known_and_none(guide, P, known, forest) for guide, P in zip(guides, each, strict=True)]
         mean[rows] = np.mean(found, axis=0)
         here = np.flatnonzero((block.rows >= rows.start) & (block.rows < rows.stop))
         for i in here:
@@ -231,7 +231,7 @@ def _predict(
     return own
 
 
-def _known_and_none(guide: Guide, P: Array, known: int, forest: Forest) -> Array:
+def known_and_none(guide: Guide, P: Array, known: int, forest: Forest) -> Array:
     """Probabilities of the known topics, and of none of them."""
     own = forest.raised(P[:, :known])
     none = P[:, -1] if guide.open else np.prod(1 - forest.top(own), axis=1)
@@ -308,7 +308,7 @@ def shares(
         groups,
         weights,
         level,
-        none=bool(state.believes_open or outsiders.any()),
+        none=bool(state.open or outsiders.any()),
         tree=TreeColumns(state.supervision.forest),
     )
     return replace(found, sentences=(*found.sentences, *evidence.notes))

@@ -247,7 +247,11 @@ def merge(state: FittedState, group: Sequence[int], name: str | None = None) -> 
     names[first] = name or names[first]
     memberships = np.array(state.memberships)
     if guided:
-        memberships[:, first] = memberships[:, guided].max(axis=1)
+        base = classes_of(state)
+        of_groups = [k for k in known if state.groups[k] and min(state.groups[k]) >= base] + free  # exclude each other
+        own = [k for k in known if k not in of_groups]
+        together = np.minimum(memberships[:, of_groups].sum(axis=1), 1)
+        memberships[:, first] = np.maximum(memberships[:, own].max(axis=1, initial=0), together)
     if known and free:
         memberships[:, -1] = np.maximum(memberships[:, -1] - np.asarray(state.memberships)[:, free].sum(axis=1), 0)
     classes = [k for topic in free for k in state.free_groups[topic - n_known]]

@@ -455,7 +455,7 @@ class Findings:
         if kept is None or not same_but_texts(kept[0], model.state_) or kept[1] != key:
             work = Scratch()
             # The folds share the decision of the fit.
-            settings = replace(model._settings(), world="open" if model.state_.believes_open else "closed")
+            settings = replace(model._settings(), world="open" if model.state_.open else "closed")
             origin = model.state_.label_origin
             hidden = Hidden(training_corpus(model), settings, reuse_of(model.predictor_, choice=True))
             found = gather(hidden, origin, clusters, folder=work.path, progress=progress)
@@ -705,7 +705,7 @@ def report_data(
             shown = [(i, model.explain(row=i)) for i in state.topics.top_rows(k, EXAMPLES)]
             examples[k] = [Example(state.topics.ids[i], e.text, e.strengths(name, MARKED)) for i, e in shown]
     declared = state.parameters.get("world")
-    world = f"{'open' if state.believes_open else 'closed'}, not declared"
+    world = f"{'open' if state.open else 'closed'}, not declared"
     if declared:
         world = f"{declared}, as declared"
     settings = {"fingerprint of the documents": state.fingerprint, "world": world}

@@ -171,7 +171,8 @@ class LabelHelp:
         state, guide = self._model.state_, self._model.guide_
         if guide is None:
             raise ValueError("an audit needs labels and guidance: label some documents, and fit with guidance.")
-        found = state.codebook.forest.raised(merged_classes(guide.left_out_probabilities(), state.groups))
+        left_out = guide.left_out_probabilities()
+        found = state.codebook.forest.raised(merged_classes(left_out, state.groups, guide.n_known))
         return audit(found, guide.rows, state.supervision)[:n]
 
     def effects(self) -> Frame:

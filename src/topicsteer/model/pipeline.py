@@ -94,7 +94,9 @@ class Cold:
     Parameters
     ----------
     features : Features, optional
-        Features of an earlier guide, which do not depend on labels.
+        Features to use as they are.
+    directions : array, optional
+        Directions of the latent semantics, which do not depend on labels.
     names : TopicTexts, optional
         Texts about the topics.
     choice : Choice, optional
@@ -104,6 +106,7 @@ class Cold:
     """
 
     features: Features | None = None
+    directions: Array | None = None
     names: TopicTexts | None = None
     choice: Choice | None = None
     before: Guide | None = None
@@ -168,7 +171,14 @@ def features_sample(corpus: Corpus, settings: Settings, reuse: Cold) -> Sample:
     if settings.embeddings == WORDS and corpus.embeddings is None and reuse.features is None:
         vectors = word_vectors(corpus.vectorizer)
     return Sample(
-        corpus.rows, corpus.supervision, corpus.embeddings, vectors, reuse.features, GUIDE_SEED, settings.threads
+        corpus.rows,
+        corpus.supervision,
+        corpus.embeddings,
+        vectors,
+        reuse.features,
+        reuse.directions,
+        GUIDE_SEED,
+        settings.threads,
     )
 
 
@@ -395,7 +405,7 @@ def run(
     profiles = label_profiles(X, supervision, np.ones(X.shape[0]))
     parameters, free_groups, free = _plan(corpus, settings, start, guide, profiles)
     n_topics = known + len(free)
-    penalties = None
+    penalties = guided = None
     if guide is not None:
         groups = [(k,) for k in range(known)]
         stage_progress("guide", progress, "memberships")(0, None)
@@ -412,7 +422,7 @@ def run(
         )
         penalties = guided.penalties
     if settings.guidance is not None and not isinstance(start, Continue):
-        warn_of_unsupported(supervision, guide)
+        warn_of_unsupported(supervision, guide, guided)
         if guide is None:
             penalties = leave_empty(X, known, n_topics)
     idf = corpus.vectorizer.idf_
@@ -434,7 +444,7 @@ def run(
         problem = go_on(replace(problem, history=start.history, old=len(start.state.codebook)), start.components)
     else:
         first, H = first_weights(problem)
-        if guide is not None and (free_groups or not supervision.counts.any()):
+        if guided is not None and (free_groups or not supervision.counts.any()):
             _start_from_members(H, X, guided.memberships, supervision, len(free_groups))
         problem = begin(problem, first, H)
         scratch = Scratch(folder)
@@ -445,7 +455,7 @@ def run(
     result = solve(problem, scratch, report)
     result.components[:, is_weak(idf)] = 0
     W = result.weights
-    if guide is not None:
+    if guided is not None:
         memberships, thresholds = guided.memberships, guided.thresholds
     else:
         memberships = known_parts(W, result.components, supervision)
@@ -581,15 +591,17 @@ def fit(
 
 
 def reuse_of(earlier: Predictor | None, *, choice: bool = False) -> Cold:
-    """The features of an earlier model of the same documents, which do not depend on labels.
+    """The latent semantics of an earlier model of the same documents, which do not depend on labels.
 
-    With ``choice``, also the settings of features and regressions, for models of parts of the same labels. Without it,
-    the result does not depend on the order in which labels came.
+    With ``choice``, all features and the settings of features and regressions, for models of parts of the same labels.
+    Without it, the result does not depend on the order in which labels came.
     """
     if earlier is None or earlier.guide is None:
         return COLD
     guide = earlier.guide
-    return Cold(features=guide.features, choice=guide.choice if choice else None)
+    if choice:
+        return Cold(features=guide.features, choice=guide.choice)
+    return Cold(directions=guide.features.directions)
 
 
 def _free_names(found: Outcome, corpus: Corpus) -> tuple[str, ...]:

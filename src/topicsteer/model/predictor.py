@@ -284,7 +284,7 @@ class Predictor:
         if guide is None or not guide.embedding or not embed:
             return X, None
         source = self.encoder if embeddings is None else embeddings
-        width = len(guide.features.centre)
+        width = len(guide.features.rotation)
         if not texts:
             return X, np.zeros((0, width), dtype=np.float32)
         return X, embed_new(source, texts, width, self.state.encoder)

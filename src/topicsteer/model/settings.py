@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 DEFAULT_FREE = 10
 # Name of the word vectors that come with the package.
 WORDS = "words"
+# The argument ``embeddings`` of a `TopicModel`, by its name on the command line; other names are for its fit.
+BUILT_IN: Mapping[str | None, str | None] = {None: WORDS, WORDS: WORDS, "none": None}
 
 
 @dataclass(frozen=True)

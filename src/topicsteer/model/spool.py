@@ -104,7 +104,7 @@ def spool(
         Columns, encoding, label file and bad rows; the labels of a label file are held in memory for a while. Ids that
         are neither strings nor numbers become strings.
     vectorizer : TextVectorizer, optional
-        The vectoriser; a copy is fitted. Default: ``TextVectorizer()``.
+        The vectoriser; a copy is fitted. Default: that of a `TopicModel`.
     memory : int, optional
         Memory limit of a fit, in bytes. A block is a 64th of it, between 1 and 32 MB, so that several blocks fit in
         memory. Blocks of short texts end with a whole chunk of about 4 MB of text.
@@ -137,7 +137,9 @@ def spool(
     ((2, 5), <Documents: 2 documents, 1 labelled, 1 topic>)
     """
     folder = Path(folder)
-    vectorizer = TextVectorizer() if vectorizer is None else TextVectorizer(**vectorizer.get_params())
+    if vectorizer is None:
+        vectorizer = TextVectorizer(weak_stop_words=True)
+    vectorizer = TextVectorizer(**vectorizer.get_params())
     size = block if memory is None else min(max(memory // 64, 1 << 20), block)
     if folder.exists() and not folder.is_dir():
         raise block_folder.BlockError(f"{folder} is a file; choose a new folder.")

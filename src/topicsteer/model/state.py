@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 import numpy as np
@@ -84,6 +84,7 @@ class Parameters(msgspec.Struct):
     parents: dict[str, str] | None = None
     path_separator: str | None = None
     guidance: str | None = None
+    embeddings: Literal["words"] | None = None
     keywords: Words = None
     banned: Words = None
     descriptions: dict[str, str] | None = None
@@ -213,6 +214,7 @@ SCHEMA = (
     Field("digests", "u", ("documents",), about="hash of each document's id and text"),
     Field("guide_directions", "f", ("terms", "directions"), about="directions of the latent semantics"),
     Field("guide_vectors", "f", ("terms", "size"), about="word vectors over term weights"),
+    Field("guide_rotation", "f", ("numbers", "meaning"), about="principal components of vectors"),
     Field("guide_centre", "f", ("meaning",), about="mean vector of the documents"),
     Field("guide_softmax", "f", ("inputs", "classes"), about="softmax regression"),
     Field("guide_dense", "f", ("dimensions", "classes"), about="ridge regression and centroids"),
@@ -490,13 +492,8 @@ class FittedState:
 
     @property
     def open(self) -> bool:
-        """Whether memberships have columns of free topics and of no known topic."""
+        """Whether documents may have none of the known topics; memberships have free topics and none then."""
         return self.topics.open
-
-    @property
-    def believes_open(self) -> bool:
-        """Whether documents seem to have none of the known topics; free topics that were asked for do not show it."""
-        return self.open
 
     def judge(self, memberships: Array) -> Memberships:
         """Decide on the topics of documents from their memberships, by the thresholds and the tree of this model."""
@@ -609,8 +606,6 @@ PLAIN = tuple(f.name for f in fields(FittedState) if f.name not in {s.name for s
 # --- the folder of a model ---
 
 KIND = "TopicModel"
-# Arrays of 0.2.0 that are no longer read: free topics inside known topics, mostly empty, and weights of documents.
-EARLIER = ("weights", "levels_found", "levels_component_weights", "levels_component_levels", "levels_component_slopes")
 # Attempts to read a model without a lock while others write it.
 ATTEMPTS = 5
 
@@ -717,12 +712,6 @@ def _read(path: str | Path, mapped: int) -> FittedState:
     try:
         if meta["kind"] != KIND:
             raise storage.StorageError(f"{path} holds a {meta['kind']}, not a TopicModel.")
-        if any(topic.get("found") for topic in meta["codebook"]):
-            raise storage.StorageError(
-                f"{path} has free topics inside known topics, which this version does not have: adopt them with "
-                "topicsteer 0.2.0, or fit again."
-            )
-        found = {name: array for name, array in found.items() if name not in EARLIER}
         return FittedState.from_plain({name: meta[name] for name in PLAIN}, found)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         if isinstance(error, storage.StorageError):

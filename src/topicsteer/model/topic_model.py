@@ -108,6 +108,9 @@ class TopicModel:
         The factorisation with its own settings, seed and threads; ``n_components`` is overwritten.
         Default: ``TSNMF(free_in_labelled=False)``, so that free topics cannot explain labelled documents. With guidance
         also ``label_weight=None``, because unlabelled documents follow the labels already.
+    embeddings : {"words", None}, default="words"
+        "words": the meaning of words, from the word vectors of the package wordllama; English only. None: no meaning.
+        ``fit(embeddings=...)`` takes embeddings of the documents instead.
     random_state : int, default=0
         Seed of the factorisation and of samples. The guide, its memberships and free topics do not depend on it.
     threads : int, optional
@@ -686,7 +689,7 @@ class TopicModel:
     @property
     def belief(self) -> str:
         """One sentence: whether documents without a known topic exist, how many, and what describes them."""
-        return believed(self.state_.topics, self.state_.believes_open, self.state_.parameters.get("world"))
+        return believed(self.state_.topics, self.state_.open, self.state_.parameters.get("world"))
 
     def explain(
         self,
@@ -818,7 +821,7 @@ class TopicModel:
         if self._embeddings is None and self._encoder is not None:
             self._embeddings = embed(self._encoder, self._texts())
         if self._embeddings is None:
-            raise ValueError(missing_embeddings(self.state_.encoder, len(self.guide_.features.centre)))
+            raise ValueError(missing_embeddings(self.state_.encoder, len(self.guide_.features.rotation)))
         return self._embeddings
 
     @property

@@ -32,6 +32,7 @@ from topicsteer.nmf.solvers import RULES
 from topicsteer.system.failures import warn_user
 from topicsteer.system.types import Array, Progress
 from topicsteer.system.values import check_ids
+from topicsteer.text.meaning import term_vectors
 from topicsteer.text.vectorizer import TextVectorizer
 
 # The latent semantics are computed again once there are this many times as many retained documents.
@@ -261,7 +262,7 @@ def update(
         state,
         _topics_before(state, ratio, X.shape[1] - len(ratio)),
         history.widen(len(state.codebook), news.new_topics, 0),
-        _reuse(state, reservoir, before, ratio),
+        _reuse(state, reservoir, before, ratio, vectorizer),
     )
     found = run(corpus, settings, start, folder=Path(), progress=progress)
     if account.topics and news.total > len(reservoir.rows):
@@ -333,14 +334,19 @@ def _reweighed(X: sp.csr_array, ratio: Array, n_terms: int) -> sp.csr_array:
     return X
 
 
-def _reuse(state: FittedState, reservoir: Reservoir, before: Guide | None, ratio: Array) -> Cold:
+def _reuse(
+    state: FittedState, reservoir: Reservoir, before: Guide | None, ratio: Array, vectorizer: TextVectorizer
+) -> Cold:
     """The features of the last guide, which are reused until the retained documents grow by a tenth, and its groups."""
     if before is None:
         return COLD
-    n_terms = reservoir.X.shape[1]
-    before = before.renumbered(before.rows, n_terms)
-    weights = np.pad(ratio, (0, n_terms - len(ratio)), constant_values=1)[:, None]
-    vectors = np.asarray(before.features.vectors / weights, dtype=np.float32)  # of counts, under the new term weights
+    before = before.renumbered(before.rows, reservoir.X.shape[1])
+    old = len(ratio)
+    vectors = before.features.vectors.copy()
+    vectors[:old] /= ratio[:, None]  # the vectors of counts, under the new term weights
+    if vectors.shape[1]:
+        terms = vectorizer.get_feature_names_out()[old:].tolist()
+        vectors[old:] = term_vectors(terms) / vectorizer.idf_[old:, None]
     before = replace(before, features=replace(before.features, vectors=vectors))
     features = None if _is_fresh(state, reservoir) else before.features
     return Cold(features=features, before=before if before.open else None)

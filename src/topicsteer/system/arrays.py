@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import scipy.sparse as sp
 
 # Version of the file format.
-FORMAT = 1
+FORMAT = 2
 # Arrays of at least this many bytes are mapped from their file, not read into memory.
 MAPPED = 1 << 28
 # Kinds of dtype that .npy stores without pickle: numbers, booleans, text and dates.
@@ -164,6 +164,11 @@ def load(folder: str | os.PathLike[str], *, mapped: int = MAPPED) -> tuple[dict[
             raise StorageError(
                 f"{path} has format {number}, written by topicsteer {writer}; this is topicsteer {__version__}, which "
                 f"reads formats up to {FORMAT}: upgrade topicsteer"
+            )
+        case {"topicsteer": str(writer), "format": int(number)} if number < FORMAT:
+            raise StorageError(
+                f"{path} was written by topicsteer {writer}, an earlier version whose models topicsteer {__version__} "
+                "does not read: fit again"
             )
         case {"topicsteer": str(), "format": int(), "arrays": dict(entries), "meta": dict(meta)}:
             if document.get("sha256") != checksum:

@@ -32,6 +32,7 @@ def test_a_project_with_vectors(tmp_path):
     try:
         assert bench.features.embeddings == str(vector_file(path))
         sent = []
+        bench.session.change_settings(world="open")
         bench.fitter.start = lambda order: sent.append(order) or True
         bench.fit()
         worker = Worker(io.StringIO())
@@ -68,6 +69,27 @@ def check_blind_mode(bench):
     with pytest.raises(Conflict, match="Blind mode hides the map"):
         bench.document_map()
     bench.session.change_settings(blind=False)
+
+
+@pytest.mark.parametrize(("name", "built_in"), [(None, "words"), ("words", "words"), ("none", None)])
+def test_a_project_with_word_vectors_or_without(tmp_path, name, built_in):
+    path = tmp_path / "drinks.steer"
+    Workbench.make(path, Documents(range(24), TEXTS, LABELS), embeddings=name)
+    bench = Workbench(path)
+    try:
+        sent = []
+        bench.fitter.start = lambda order: sent.append(order) or True
+        bench.fit()
+        worker = Worker(io.StringIO())
+        worker.work(sent[0])
+        assert '"failed"' not in worker.out.getvalue(), worker.out.getvalue()
+        fitted = CurrentModel(Path(sent[0].folder), ModelRecord([1, 2])).model
+        assert fitted.embeddings == built_in
+        assert bool(fitted.guide_.features.vectors.shape[1]) == bool(built_in)
+        worker.work(messages.SplitOrder(sent[0].project, sent[0].folder, 0, 2, sent[0].embeddings))
+        assert '"failed"' not in worker.out.getvalue()
+    finally:
+        bench.close()
 
 
 def test_settings_of_a_project_name_no_other_files(tmp_path):

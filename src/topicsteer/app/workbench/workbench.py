@@ -32,7 +32,7 @@ from topicsteer.corpora import Documents
 from topicsteer.guidance.keywords import embed
 from topicsteer.labels.codebook import Codebook
 from topicsteer.model.predictor import MODEL2VEC, Model2Vec, VectorFile, embeddings_named
-from topicsteer.model.settings import read_topics
+from topicsteer.model.settings import BUILT_IN, read_topics
 from topicsteer.system.files import Scratch, replacing
 from topicsteer.system.types import Array
 
@@ -63,8 +63,8 @@ class TextFeatures:
     def of(cls, project: Project) -> TextFeatures:
         """Return the features that were chosen for a project, or raise if they cannot be used."""
         name = project.settings().get("embeddings")
-        if name is None:
-            return cls()
+        if name in BUILT_IN:
+            return cls(name)
         if name != VECTORS:
             named = embeddings_named(f"{MODEL2VEC}{str(name).removeprefix(MODEL2VEC)}")
             return cls(named.source if isinstance(named, Model2Vec) else None)
@@ -90,8 +90,8 @@ def choose_embeddings(path: Path, documents: Documents, embeddings: str | None) 
     embeddings : str or None
         As on the command line.
     """
-    if embeddings is None:
-        return {}
+    if embeddings is None or embeddings in BUILT_IN:
+        return {} if BUILT_IN[embeddings] else {"embeddings": "none"}
     named = embeddings_named(embeddings)
     if isinstance(named, Model2Vec):
         return {"embeddings": named.source}

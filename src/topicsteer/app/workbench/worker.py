@@ -37,7 +37,7 @@ from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import CHOSEN
 from topicsteer.model.edits import Split
 from topicsteer.model.predictor import for_documents
-from topicsteer.model.settings import DEFAULT_FREE
+from topicsteer.model.settings import BUILT_IN, DEFAULT_FREE, WORDS
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.text.vectorizer import TextVectorizer
 
@@ -169,8 +169,10 @@ class Worker:
             topics=Codebook.from_json(order.topics),
             complete=order.complete,
             path_separator=order.path_separator,
+            embeddings=BUILT_IN.get(order.embeddings, WORDS),
         )
-        return model.fit(documents, embeddings=order.embeddings, after=self.model, progress=self.progress)
+        given = None if order.embeddings in BUILT_IN else order.embeddings
+        return model.fit(documents, embeddings=given, after=self.model, progress=self.progress)
 
     def _read(self, project: str) -> Documents:
         """Return the documents of the project, which never change."""
@@ -183,7 +185,7 @@ class Worker:
         """Find groups of the documents of a topic of the last model."""
         documents = self._read(order.project)
         if self.model is None or self.folder != order.previous:
-            vectors = for_documents(order.embeddings, documents)
+            vectors = None if order.embeddings in BUILT_IN else for_documents(order.embeddings, documents)
             E = None if vectors is None else embed(vectors, documents.texts)
             self.model = TopicModel.load(order.previous, embeddings=E).attach(documents)
             self.folder = order.previous
