@@ -44,7 +44,7 @@ def test_every_constant_has_two_other_values():
 
 
 def row(constant, change, corpus, known, hidden=None):
-    key = {"constant": constant, "change": change, "corpus": corpus, "cell": "10%", "seed": 0}
+    key = {"constant": constant, "change": change, "corpus": corpus, "cell": "hidden10", "seed": 0}
     return key | {"known": known, "hidden": hidden, "value": "3", "changed": "6"}
 
 
@@ -52,12 +52,16 @@ def test_the_page_has_mean_and_largest_changes():
     rows = [row("", "", "reuters", 0.5, 0.2), row("", "", "cap_nyt", 0.6)]
     for change in trials.CHANGES:
         rows += [row("ROUNDS", change, "reuters", 0.51, 0.19), row("ROUNDS", change, "cap_nyt", 0.63)]
-        rows += [row("FOLDS", change, "reuters", 0.5, 0.2), row("FOLDS", change, "cap_nyt", 0.601)]
+        rows += [
+            row("STARTS", change, corpus, {"reuters": 0.5, "cap_nyt": 0.601}.get(corpus, 0.3), 0.2)
+            for corpus in trials.CORPORA
+        ]
+        rows.append(row("KAPPA", change, "reuters", 0.5, 0.2))  # not tried on the other corpora
     text = page.text(rows, 1000, "abc")
-    assert "10 of 1,000 trials are done." in text.splitlines()[2]
+    assert "16 of 1,000 trials are done." in text.splitlines()[2]
     line = "| `ROUNDS` | 3 | 6: +.020 / -.010 | 6: +.020 / -.010 | +.030 halved, cap_nyt, known |"
     assert line in text
-    assert "by .002 or more**: `FOLDS`." in text
+    assert "by .002 or more**: `STARTS`." in text
 
 
 def test_the_committed_page_comes_from_the_committed_trials():
