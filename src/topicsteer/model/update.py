@@ -344,9 +344,9 @@ def _reuse(
     old = len(ratio)
     vectors = before.features.vectors.copy()
     vectors[:old] /= ratio[:, None]  # the vectors of counts, under the new term weights
-    if vectors.shape[1]:
-        terms = vectorizer.get_feature_names_out()[old:].tolist()
-        vectors[old:] = term_vectors(terms) / vectorizer.idf_[old:, None]
+    terms = vectorizer.get_feature_names_out()[old:].tolist()
+    if vectors.shape[1] and terms:
+        vectors[old:] = before.features.reduced(term_vectors(terms)) / vectorizer.idf_[old:, None]
     before = replace(before, features=replace(before.features, vectors=vectors))
     features = None if _is_fresh(state, reservoir) else before.features
     return Cold(features=features, before=before if before.open else None)
