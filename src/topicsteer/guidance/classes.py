@@ -175,7 +175,7 @@ class Task:
 
 
 def choose(task: Task) -> Choice:
-    """Choose the settings with the least leave-one-out log loss; by a rule where labels are too few to say."""
+    """Choose the settings with the least leave-one-out log loss, or by a rule where labels are few."""
     own = np.flatnonzero(task.hideable & task.given[:, : task.n_known].any(axis=1))
     counts = task.given[own].sum(axis=0)
     has_meaning = bool(task.meaning.shape[1])
@@ -202,7 +202,7 @@ def choose(task: Task) -> Choice:
 
 @dataclass(frozen=True, eq=False)
 class Learnt:
-    """What a task has taught: linear maps and a mix.
+    """Result of a training: linear maps and a mix.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ def learn(task: Task, choice: Choice | None = None) -> Learnt:
 
 
 def _most_have_several(counts: NDArray[np.int64]) -> bool:
-    """Whether at least four of five classes have several examples, so that hidden labels show what the rest teach."""
+    """Whether at least four of five classes have several examples: hidden labels then leave others to learn from."""
     return bool(len(counts)) and float((counts > 1).mean()) >= 0.8
 
 

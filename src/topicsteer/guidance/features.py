@@ -5,7 +5,7 @@ A document with the terms x has two kinds of features, each with rows of length 
 - **Latent semantics** Z: the coordinates x V along the leading directions V of the corpus, in three blocks: an eighth,
   a half and all of the directions. Each block is scaled to the same length.
 - **Meaning** M: the mean of the word vectors of its terms, c T with the counts c and the vectors T. The counts are the
-  entries of x over the weights of their terms, so c T is x times the rows of T over these weights. The mean direction
+  entries of x over the weights of their terms. So c T is x times the rows of T over these weights. The mean direction
   of the corpus is subtracted. Given embeddings of the documents take the place of the word vectors.
 
 Everything that learns uses D = [√(1 − r) Z | √r M]; r is the share of meaning.

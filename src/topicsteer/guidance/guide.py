@@ -77,7 +77,7 @@ class Classes:
 
 
 CLASS_ARRAYS = ("softmax", "dense", "ratios", "offset", "mix")
-# Arrays of a guide, and prefixes of those of an open world.
+# Arrays of a guide, and of its tree of groups.
 PLAIN_ARRAYS = ("covered", "rows", "left_out", "seen", "parents")
 TREE_ARRAYS = ("merges", "costs", "sizes", "certainty")
 
@@ -287,7 +287,7 @@ class Guide:
     # --- files ---
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All fields but those of an open world, as arrays under their names in files."""
+        """All fields without the open world, as arrays under their names in files."""
         return {
             "settings": np.array([*vars(self.choice).values(), self.chosen_from]),
             **{name: getattr(self.features, name) for name in ("directions", "vectors", "centre")},
@@ -350,9 +350,10 @@ def side_by_side(
 ) -> list[NDArray[np.float32]]:
     """The probabilities of several guides with the same features, which are computed once."""
     features = guides[0].features
-    if (embeddings is None) == any(guide.embedding for guide in guides):
-        wanted = "needs the embeddings of documents" if embeddings is None else "was learnt without embeddings"
-        raise ValueError(f"This guide {wanted}.")
+    if embeddings is None and any(guide.embedding for guide in guides):
+        raise ValueError("This guide needs the embeddings of documents.")
+    if embeddings is not None and not features.given:
+        raise ValueError("This guide was learnt without embeddings.")
     ratios = [[guide.known.ratios, *([] if guide.groups is None else [guide.groups.ratios])] for guide in guides]
     basis = np.hstack([features.basis, *(own for parts in ratios for own in parts)])
     ends = np.cumsum([features.basis.shape[1], *(sum(own.shape[1] for own in parts) for parts in ratios)])[:-1]

@@ -318,7 +318,7 @@ def with_groups(task: Task, R: Array) -> Task:
     if len(outside):
         states[outside, covered + R[task.rows[outside], covered:].argmax(axis=1)] = PERMITTED
     undecided = np.setdiff1d(np.flatnonzero(~task.given[:, :covered].any(axis=1)), outside)
-    states[undecided, covered:] = -1  # a label that only forbids says nothing about groups
+    states[undecided, covered:] = -1  # a label that only forbids leaves groups open
     core = np.full((len(own), covered + n_groups), FORBIDDEN, dtype=np.int8)
     core[np.arange(len(own)), np.concatenate(classes).astype(np.int64)] = PERMITTED
     return replace(
