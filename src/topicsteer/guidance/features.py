@@ -28,6 +28,8 @@ from topicsteer.nmf.protocols import Rows
 from topicsteer.system.threads import workers
 from topicsteer.system.types import Array
 
+# Features shorter than this, from rows of length 1, are rounding errors and become zeros.
+NOISE = 1e-6
 # Largest number of background documents.
 BACKGROUND = 20_000
 
@@ -90,17 +92,20 @@ class Features:
         out = np.empty((len(coordinates), self.width), dtype=np.float32)
         for first, size in zip(np.cumsum((0, *sizes)), sizes, strict=False):
             block = coordinates[:, :size]
-            length = np.maximum(np.linalg.norm(block, axis=1, keepdims=True), 1e-9)
+            length = np.linalg.norm(block, axis=1, keepdims=True)
+            length[length < NOISE] = np.inf
             np.multiply(block, np.sqrt(1 / 3) / length, out=out[:, first : first + size])
         return out
 
     def meaning(self, vectors: Array, centre: Array | None = None) -> Array:
-        """Rows of length 1, without the mean direction; a row of zeros stays as it is."""
+        """Rows of length 1, without the mean direction; a row of zeros or of the mean itself becomes zeros."""
         if not len(self.centre):
             return np.zeros((len(vectors), 0), dtype=np.float32)
         rows = unit_rows(vectors)
         filled = rows.any(axis=1, keepdims=True)
-        return unit_rows(np.where(filled, rows - (self.centre if centre is None else centre), 0))
+        rest = np.where(filled, rows - (self.centre if centre is None else centre), 0)
+        rest[np.linalg.norm(rest, axis=1) < NOISE] = 0
+        return unit_rows(rest)
 
     def of(
         self, X: sp.csr_array, threads: int | None = None, embeddings: Array | None = None
