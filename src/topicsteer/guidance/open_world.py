@@ -100,7 +100,7 @@ class ShareOutside:
 def share_outside(
     D: Array, rows: NDArray[np.intp], given: NDArray[np.bool_], probabilities: Array, run: OrderedMap = map
 ) -> ShareOutside:
-    """Estimate the share of unlabelled documents without a known topic.
+    """Estimate the share of unlabelled documents without a known topic, among documents with features.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def share_outside(
     run : OrderedMap
         An ordered parallel map.
     """
-    unlabelled = np.ones(len(D), dtype=np.bool_)
+    unlabelled = np.asarray(D.any(axis=1))  # documents without terms are no evidence of an open world
     unlabelled[rows] = False
     fold_of = assign_folds(sp.csr_array(given), FOLDS, seed=0)
     if not unlabelled.any() or not (fold_of >= 0).any():
