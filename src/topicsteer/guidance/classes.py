@@ -141,22 +141,25 @@ class Task:
         return np.concatenate([self.rows, np.arange(self.n_documents, self.X.shape[0])])
 
     def examples(self, D: Array, name_weight: float, seen: NDArray[np.bool_]) -> Examples:
-        """Labelled documents whose labels are seen, followed by the names; D are features of all `example_rows`."""
-        given = self.given[seen].astype(np.float64)
+        """Labelled documents whose labels are seen, followed by the names; D are features of all `example_rows`.
+
+        Hidden labels count in the sizes of topics, so that weights are the same in all folds.
+        """
+        given = self.given.astype(np.float64)
         target = np.zeros_like(given)
         for members, _ in self.rivalry.cuts:  # a document has one topic per level, or several in equal parts
             own = given[:, members]
             target[:, members] = np.maximum(target[:, members], own / np.maximum(own.sum(axis=1, keepdims=True), 1))
         labels = target.sum(axis=0)[self.named]
         names = np.where(labels > 0, name_weight / np.maximum(labels / FULL_NAME_WEIGHT_LABELS, 1), name_weight)
-        confidence = self.confidence[seen]
+        kept = np.append(seen, np.ones(len(names), dtype=np.bool_))
         return Examples(
-            D[np.append(seen, np.ones(len(names), dtype=np.bool_))],
-            np.vstack([target, self.of_names]),
-            np.vstack([self.states[seen] == FORBIDDEN, np.zeros(self.of_names.shape, dtype=np.bool_)]),
-            np.concatenate([balanced(target) * confidence, names]),
-            np.concatenate([confidence, np.ones(len(names))]),
-            len(target),
+            D[kept],
+            np.vstack([target, self.of_names])[kept],
+            np.vstack([self.states == FORBIDDEN, np.zeros(self.of_names.shape, dtype=np.bool_)])[kept],
+            np.concatenate([balanced(target) * self.confidence, names])[kept],
+            np.concatenate([self.confidence, np.ones(len(names))])[kept],
+            int(seen.sum()),
         )
 
     def part(self, some: NDArray[np.intp]) -> Task:
