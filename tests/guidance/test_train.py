@@ -77,6 +77,14 @@ def test_nothing_to_learn_from():
     assert learn(X, labels_of(which, 2, 1), no_texts) is not None
 
 
+def test_names_without_any_document_that_has_terms():
+    empty = sp.csr_array((2, 8), dtype=np.float32)
+    name = TopicTexts(sp.csr_array(np.eye(1, 8, dtype=np.float32)), np.zeros(1, dtype=np.int64))
+    guide = learn(empty, supervise(["a", "a"], 2), name, world="closed")
+    assert guide.covered.tolist() == [0]
+    assert not guide.probabilities(empty).any()
+
+
 def test_tiny_matrices():
     tiny = sp.csr_array(np.eye(2, dtype=np.float32))
     for world in (None, "open", "closed"):

@@ -385,7 +385,8 @@ class Evidence:
         inside = np.asarray(task.XT @ P) + np.float32(SMOOTHING)
         ratios = log_ratios(inside, task.totals)
         centroids = unit_rows((D.T @ P).T).T
-        shares = np.log(P[:n].mean(axis=0, dtype=np.float64) * P.shape[1] + 1e-2).astype(np.float32)
+        mean = P[:n].sum(axis=0, dtype=np.float64) / max(n, 1)
+        shares = np.log(mean * P.shape[1] + 1e-2).astype(np.float32)
         terms = rows_times(task.X, n, ratios)
         scores = (terms, D[:n] @ centroids, np.broadcast_to(shares, terms.shape))
         return cls(ratios, np.ascontiguousarray(centroids), shares, scores)
