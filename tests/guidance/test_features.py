@@ -174,3 +174,16 @@ def test_products_cover_all_blocks_in_order(monkeypatch, plain):
 
 def test_unit_rows_keep_zeros():
     assert unit_rows([[3, 4], [0, 0]]).tolist() == [[pytest.approx(0.6), pytest.approx(0.8)], [0, 0]]
+
+
+def test_rounding_errors_are_no_features():
+    """Documents that are all alike differ by rounding only."""
+    X = sp.csr_array(np.tile(unit_rows(np.random.default_rng(0).random((1, 20))), (8, 1)))
+    vectors = np.random.default_rng(1).normal(size=(20, 4)).astype(np.float32)
+    found = Sample(as_rows(X), supervise({0: "a"}, 8), None, vectors)
+    assert not found.meaning.any()
+    directions = np.eye(20, 4, dtype=np.float32)
+    directions[10, :] = 1e-8
+    own = Features(directions, np.zeros((20, 0)), np.zeros(0))
+    Z, _ = own.of(sp.csr_array(np.eye(20, dtype=np.float32)[[0, 10, 15]]))
+    assert Z.any(axis=1).tolist() == [True, False, False]

@@ -208,6 +208,10 @@ def test_embeddings_are_asked_for_only_if_they_count():
         case.guide.probabilities(case.X)
     with pytest.raises(ValueError, match="without embeddings"):
         Case("closed").guide.probabilities(case.X, embeddings=case.E)
+    useless = replace(case.guide, choice=replace(case.guide.choice, share=0.0))
+    assert useless.embedding == 0
+    alone = useless.probabilities(case.X)
+    np.testing.assert_array_equal(useless.probabilities(case.X, embeddings=case.E), alone)  # the fit still has them
     longer = case.guide.probabilities(case.X, embeddings=10 * case.E)
     np.testing.assert_allclose(longer, case.P, atol=1e-5)  # the length of an embedding does not matter
 

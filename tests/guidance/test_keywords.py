@@ -6,8 +6,9 @@ import scipy.sparse as sp
 
 from topicsteer.backends import as_rows
 from topicsteer.corpora import load_docstrings
-from topicsteer.guidance.keywords import described, term_constraints_of, topic_texts
-from topicsteer.guidance.train import train_guide
+from topicsteer.guidance.features import Sample
+from topicsteer.guidance.keywords import TopicTexts, check_keywords, described, term_constraints_of, topic_texts
+from topicsteer.guidance.train import learn_guide
 from topicsteer.labels.codebook import Codebook, Topic
 from topicsteer.labels.forms import supervise
 from topicsteer.metrics import average_precision
@@ -30,7 +31,8 @@ def learn(docstrings, labels=None, **words):
     """Average precision of each topic, from names and other words."""
     X, truth, topics, transform = docstrings
     texts = topic_texts(Codebook.of_names(topics, **words), transform)
-    guide = train_guide(as_rows(X), supervise(labels or {}, X.shape[0], topics=topics), names=texts)
+    sample = Sample(as_rows(X), supervise(labels or {}, X.shape[0], topics=topics), threads=1)
+    guide = learn_guide(sample, texts, world="closed")
     return average_precision(truth, guide.probabilities(X)), texts
 
 
@@ -62,15 +64,36 @@ def test_names_alone_find_documents_better_than_the_cosine(docstrings):
     assert words.macro > found.macro + 0.15
 
 
-def test_one_wrong_label_costs_at_most_a_third_of_the_precision_of_keywords(docstrings):
+def test_one_wrong_label_costs_at_most_a_third_of_the_precision_of_keywords_on_average(docstrings):
     _, truth, topics, _ = docstrings
     words = distinctive(docstrings, 4)
     before, _ = learn(docstrings, keywords=words)
-    rng = np.random.default_rng(0)
+    rng, kept = np.random.default_rng(0), []
     for k in range(0, len(topics), 6):
         wrong = int(rng.choice(np.flatnonzero(~truth[:, k])))
         after, _ = learn(docstrings, {wrong: [topics[k]]}, keywords=words)
-        assert after.topics[k] > 2 / 3 * before.topics[k], topics[k]
+        kept.append(after.topics[k] / before.topics[k])
+        others = np.arange(len(topics)) != k
+        assert after.topics[others].mean() > 0.98 * before.topics[others].mean()
+    assert np.mean(kept) > 2 / 3
+
+
+def test_words_of_an_unknown_topic_and_texts_instead_of_lists_are_errors():
+    check_keywords("keywords", {"tea": ["leaf"]}, ["tea"])
+    with pytest.raises(ValueError, match="'milk', which is not one of tea"):
+        check_keywords("keywords", {"milk": ["cow"]}, ["tea"])
+    with pytest.raises(ValueError, match="expected a list of words"):
+        check_keywords("banned", {"tea": "leaf"}, ["tea"])
+
+
+def test_a_word_of_two_topics_finds_documents_of_both():
+    X = np.array([[1, 0, 1, 0], [0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1]], dtype=np.float32)
+    X = sp.csr_array(X / np.linalg.norm(X, axis=1, keepdims=True))
+    words = sp.csr_array(np.array([[1, 0, 1, 0], [0, 1, 1, 0]], dtype=np.float32) * 0.5**0.5)
+    sample = Sample(as_rows(X), supervise({}, 4, topics=["a", "b"]), threads=1)
+    found = learn_guide(sample, TopicTexts(words, np.arange(2)), world="closed").probabilities(X)
+    assert found[0, 0] > found[2, 0] > found[1, 0]
+    assert found[1, 1] > found[2, 1] > found[0, 1]
 
 
 def draw(docstrings, per_topic, seed):
@@ -98,14 +121,23 @@ def test_texts_about_topics():
             Topic(1, "greenTea", description="leaves", keywords=("tea", "zzz")),
             Topic(2, 7, keywords=("courier",)),
             Topic(3, "zzz"),
+            Topic(4, "12"),
         )
     )
     texts = topic_texts(book, vectorizer.transform)
-    assert texts.topics.tolist() == [0, 0, 1]  # a text without a term is left out
-    assert np.diff(texts.terms.indptr).tolist() == [3, 1, 1]
-    embedded = topic_texts(book, vectorizer.transform, lambda texts: [[len(text), 1] for text in texts])
-    assert embedded.topics.tolist() == [0, 2, 0, 0, 1]  # an embedding is enough
-    assert embedded.embeddings[:, 0].tolist() == [len("green Tea leaves"), len("zzz "), 3, 3, 7]
+    assert texts.topics.tolist() == [0, 1]  # a text without a term is left out
+    assert np.diff(texts.terms.indptr).tolist() == [3, 1]
+    assert texts.embeddings is None
+    asked = []
+
+    def encode(given):
+        asked.append(given)
+        return [[len(text), 1] if text else [0, 0] for text in given]
+
+    embedded = topic_texts(book, vectorizer.transform, encode)
+    assert asked == [["green Tea leaves tea zzz", "courier", "zzz", ""]]
+    assert embedded.topics.tolist() == [0, 1, 2]  # an embedding is enough
+    assert embedded.embeddings[:, 0].tolist() == [24, 7, 3]
     assert described(Topic(1, "12")).strip() == ""
 
 
@@ -132,11 +164,12 @@ def test_an_embedding_ties_a_name_that_the_corpus_does_not_contain():
     X = sp.csr_array(np.abs(rng.normal(size=(120, 30))).astype(np.float32))
     X = sp.csr_array(X / np.sqrt(X.power(2).sum(axis=1))[:, None])
     E = np.eye(2)[which] + 0.1 * rng.normal(size=(120, 2))
-    names = {"hot drinks ": [1, 0], "vehicles ": [0, 1]}
+    names = {"hot drinks": [1, 0], "vehicles": [0, 1]}
     texts = topic_texts(
         Codebook.of_names(["hot drinks", "vehicles"]),
         lambda texts: sp.csr_array((len(texts), 30), dtype=np.float32),
         lambda texts: [names[text] for text in texts],
     )
-    guide = train_guide(as_rows(X), supervise({}, 120, topics=["hot drinks", "vehicles"]), names=texts, embeddings=E)
+    sample = Sample(as_rows(X), supervise({}, 120, topics=["hot drinks", "vehicles"]), E, threads=1)
+    guide = learn_guide(sample, texts, world="closed")
     assert (guide.probabilities(X, embeddings=E).argmax(axis=1) == which).all()

@@ -90,6 +90,16 @@ def test_documents_of_unlabelled_topics_open_the_world(outside, is_open, seed):
     assert estimate.share == pytest.approx((which[160:] >= 4).mean(), abs=0.1)
 
 
+def test_documents_without_features_do_not_open_the_world():
+    D, given, which = blobs(4, 20)
+    guess = np.eye(4)[which]
+    plain = share_outside(D, np.arange(80), given, guess)
+    empty = np.zeros((200, 20), dtype=np.float32)
+    found = share_outside(np.vstack([D, empty]), np.arange(80), given, np.vstack([guess, np.full((200, 4), 0.25)]))
+    assert found.share == pytest.approx(plain.share)
+    assert not found.is_open
+
+
 def test_threads_do_not_change_the_share():
     D, given, which = blobs(4, 10, outside=2)
     found = []

@@ -14,14 +14,15 @@ from topicsteer.analysis.evaluation import logistic_regression, nearest_centroid
 from topicsteer.backends import as_rows
 from topicsteer.backends.block_folder import write_blocks
 from topicsteer.corpora import load_docstrings
-from topicsteer.guidance.features import Sample
-from topicsteer.guidance.guide import GroupTree
+from topicsteer.guidance.features import Sample, unit_rows
+from topicsteer.guidance.guide import GroupTree, Guide
 from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.regression import Choice
 from topicsteer.guidance.train import DECLARED, assumed_states, free_topics, learn_guide
 from topicsteer.labels.codebook import Lineage
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.forms import supervise
+from topicsteer.labels.supervision import Supervision
 from topicsteer.text import TextVectorizer
 
 
@@ -74,6 +75,14 @@ def test_nothing_to_learn_from():
     no_texts = TopicTexts(sp.csr_array((0, 16), dtype=np.float32), np.zeros(0, dtype=np.int64))
     assert learn(X, supervise(None, 60, topics=["a"]), no_texts) is None
     assert learn(X, labels_of(which, 2, 1), no_texts) is not None
+
+
+def test_names_without_any_document_that_has_terms():
+    empty = sp.csr_array((2, 8), dtype=np.float32)
+    name = TopicTexts(sp.csr_array(np.eye(1, 8, dtype=np.float32)), np.zeros(1, dtype=np.int64))
+    guide = learn(empty, supervise(["a", "a"], 2), name, world="closed")
+    assert guide.covered.tolist() == [0]
+    assert not guide.probabilities(empty).any()
 
 
 def test_tiny_matrices():
@@ -384,6 +393,60 @@ def test_disk_memory_and_threads_give_the_same_guide(eight, tmp_path, kind, worl
     assert_same(learn(X, labels, names, threads=3, **options), whole)
     blocks = [X[a:b] for a, b in itertools.pairwise([0, 100, 100, 233, 320])]
     assert_same(learn(write_blocks(tmp_path / "X", blocks), labels, names, **options), whole)
+
+
+# --- any input ---
+
+
+def draw_anything(seed):
+    """A small sample with labels of any kind, maybe in a tree, maybe with meaning and names; and options."""
+    rng = np.random.default_rng(seed)
+    n, t, k = int(rng.integers(1, 120)), int(rng.integers(1, 30)), int(rng.integers(1, 7))
+    which = rng.integers(0, k + 2, n)
+    X = rng.random((n, t)) * (rng.random((n, t)) < 0.3)
+    X += (which[:, None] == np.arange(t) % (k + 2)) * (rng.random((n, t)) < 0.7) * 2 * rng.random()
+    X[rng.random(n) < rng.choice([0, 0.3])] = 0
+    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-9)
+    tree = rng.random() < 0.4
+    forest = Forest(tuple(int(rng.integers(-1, j)) if tree and j and rng.random() < 0.5 else -1 for j in range(k)))
+    states = np.full((n, k), -1, dtype=np.int8)
+    for i in np.flatnonzero(rng.random(n) < rng.random()):
+        states[i] = rng.integers(-1, 2, k) if seed % 3 == 0 else np.arange(k) == which[i]  # some have no topic
+    y = np.vstack([np.full((1, k), -1), forest.closed(states, explicit=bool(seed % 2))])
+    patterns, pattern = np.unique(y, axis=0, return_inverse=True)
+    labels = Supervision(tuple(range(k)), pattern.ravel()[1:].astype(np.int32), patterns.astype(np.int8), forest)
+    size = int(rng.integers(1, 6))
+    E = rng.normal(size=(n, size)).astype(np.float32) * (rng.random((n, 1)) < 0.9) if seed % 4 == 0 else None
+    vectors = rng.normal(size=(t, size)).astype(np.float32) if seed % 4 == 1 else None
+    topics = np.flatnonzero(rng.random(k) < 0.5)
+    terms = unit_rows(rng.random((len(topics), t)) * (rng.random((len(topics), t)) < 0.2))
+    meaning = rng.normal(size=(len(topics), size)) if rng.random() < 0.5 else None
+    names = TopicTexts(sp.csr_array(terms), topics, meaning)
+    options = {"world": (None, "open", "closed")[seed % 3], "n_free": int(rng.integers(5)), "asked": bool(seed % 2)}
+    return Sample(as_rows(sp.csr_array(X.astype(np.float32))), labels, E, vectors, threads=1), names, options
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_any_input_gives_probabilities(seed):
+    sample, names, options = draw_anything(seed)
+    guide = learn_guide(sample, names, **options)
+    if guide is None:
+        assert not names.topics.size
+        return
+    X, E = sample.X.matrix, sample.embeddings
+    P = guide.probabilities(X, 1, embeddings=E)
+    assert P.shape == (X.shape[0], guide.n_known + guide.n_groups + guide.open)
+    assert ((P >= 0) & (P <= 1)).all()
+    for k, parent in enumerate(guide.parents):
+        assert parent < 0 or (P[:, parent] >= P[:, k]).all()
+    again = Guide.from_arrays(guide.arrays(), guide.outside_arrays())
+    np.testing.assert_array_equal(again.probabilities(X, 1, embeddings=E), P)
+    plain = guide.probabilities(X[:5], 1, embeddings=None if E is None else E[:5], plain=True)
+    np.testing.assert_allclose(plain, P[:5], atol=2e-5)
+    hidden = guide.left_out_probabilities()
+    assert ((hidden >= 0) & (hidden <= 1) | np.isnan(hidden)).all()
+    assert guide.open or options["world"] != "open"
+    assert not guide.open or options["world"] != "closed"
 
 
 # --- free topics ---

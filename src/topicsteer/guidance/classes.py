@@ -141,22 +141,25 @@ class Task:
         return np.concatenate([self.rows, np.arange(self.n_documents, self.X.shape[0])])
 
     def examples(self, D: Array, name_weight: float, seen: NDArray[np.bool_]) -> Examples:
-        """Labelled documents whose labels are seen, followed by the names; D are features of all `example_rows`."""
-        given = self.given[seen].astype(np.float64)
+        """Labelled documents whose labels are seen, followed by the names; D are features of all `example_rows`.
+
+        Hidden labels count in the sizes of topics, so that weights are the same in all folds.
+        """
+        given = self.given.astype(np.float64)
         target = np.zeros_like(given)
         for members, _ in self.rivalry.cuts:  # a document has one topic per level, or several in equal parts
             own = given[:, members]
             target[:, members] = np.maximum(target[:, members], own / np.maximum(own.sum(axis=1, keepdims=True), 1))
         labels = target.sum(axis=0)[self.named]
         names = np.where(labels > 0, name_weight / np.maximum(labels / FULL_NAME_WEIGHT_LABELS, 1), name_weight)
-        confidence = self.confidence[seen]
+        kept = np.append(seen, np.ones(len(names), dtype=np.bool_))
         return Examples(
-            D[np.append(seen, np.ones(len(names), dtype=np.bool_))],
-            np.vstack([target, self.of_names]),
-            np.vstack([self.states[seen] == FORBIDDEN, np.zeros(self.of_names.shape, dtype=np.bool_)]),
-            np.concatenate([balanced(target) * confidence, names]),
-            np.concatenate([confidence, np.ones(len(names))]),
-            len(target),
+            D[kept],
+            np.vstack([target, self.of_names])[kept],
+            np.vstack([self.states == FORBIDDEN, np.zeros(self.of_names.shape, dtype=np.bool_)])[kept],
+            np.concatenate([balanced(target) * self.confidence, names])[kept],
+            np.concatenate([self.confidence, np.ones(len(names))])[kept],
+            int(seen.sum()),
         )
 
     def part(self, some: NDArray[np.intp]) -> Task:
@@ -175,7 +178,7 @@ class Task:
 
 
 def choose(task: Task) -> Choice:
-    """Choose the settings with the least leave-one-out log loss; by a rule where labels are too few to say."""
+    """Choose the settings with the least leave-one-out log loss, or by a rule where labels are few."""
     own = np.flatnonzero(task.hideable & task.given[:, : task.n_known].any(axis=1))
     counts = task.given[own].sum(axis=0)
     has_meaning = bool(task.meaning.shape[1])
@@ -202,7 +205,7 @@ def choose(task: Task) -> Choice:
 
 @dataclass(frozen=True, eq=False)
 class Learnt:
-    """What a task has taught: linear maps and a mix.
+    """Result of a training: linear maps and a mix.
 
     Parameters
     ----------
@@ -299,7 +302,7 @@ def learn(task: Task, choice: Choice | None = None) -> Learnt:
 
 
 def _most_have_several(counts: NDArray[np.int64]) -> bool:
-    """Whether at least four of five classes have several examples, so that hidden labels show what the rest teach."""
+    """Whether at least four of five classes have several examples: hidden labels then leave others to learn from."""
     return bool(len(counts)) and float((counts > 1).mean()) >= 0.8
 
 
@@ -382,7 +385,8 @@ class Evidence:
         inside = np.asarray(task.XT @ P) + np.float32(SMOOTHING)
         ratios = log_ratios(inside, task.totals)
         centroids = unit_rows((D.T @ P).T).T
-        shares = np.log(P[:n].mean(axis=0, dtype=np.float64) * P.shape[1] + 1e-2).astype(np.float32)
+        mean = P[:n].sum(axis=0, dtype=np.float64) / max(n, 1)
+        shares = np.log(mean * P.shape[1] + 1e-2).astype(np.float32)
         terms = rows_times(task.X, n, ratios)
         scores = (terms, D[:n] @ centroids, np.broadcast_to(shares, terms.shape))
         return cls(ratios, np.ascontiguousarray(centroids), shares, scores)

@@ -5,7 +5,7 @@ A document with the terms x has two kinds of features, each with rows of length 
 - **Latent semantics** Z: the coordinates x V along the leading directions V of the corpus, in three blocks: an eighth,
   a half and all of the directions. Each block is scaled to the same length.
 - **Meaning** M: the mean of the word vectors of its terms, c T with the counts c and the vectors T. The counts are the
-  entries of x over the weights of their terms, so c T is x times the rows of T over these weights. The mean direction
+  entries of x over the weights of their terms. So c T is x times the rows of T over these weights. The mean direction
   of the corpus is subtracted. Given embeddings of the documents take the place of the word vectors. Vectors with many
   numbers are reduced to their leading principal components.
 
@@ -29,6 +29,8 @@ from topicsteer.nmf.protocols import Rows
 from topicsteer.system.threads import workers
 from topicsteer.system.types import Array
 
+# Features shorter than this, from rows of length 1, are rounding errors and become zeros.
+NOISE = 1e-6
 # Largest number of background documents.
 BACKGROUND = 20_000
 # Principal components of word vectors and embeddings. More cost time and gain nothing.
@@ -103,7 +105,8 @@ class Features:
         out = np.empty((len(coordinates), self.width), dtype=np.float32)
         for first, size in zip(np.cumsum((0, *sizes)), sizes, strict=False):
             block = coordinates[:, :size]
-            length = np.maximum(np.linalg.norm(block, axis=1, keepdims=True), 1e-9)
+            length = np.linalg.norm(block, axis=1, keepdims=True)
+            length[length < NOISE] = np.inf
             np.multiply(block, np.sqrt(1 / 3) / length, out=out[:, first : first + size])
         return out
 
@@ -112,12 +115,14 @@ class Features:
         return np.asarray(embeddings, dtype=np.float32) @ self.rotation
 
     def meaning(self, vectors: Array, centre: Array | None = None) -> Array:
-        """Rows of length 1 of reduced vectors, without the mean direction; a row of zeros stays as it is."""
+        """Rows of length 1 of reduced vectors, without the mean; a row of zeros or of the mean itself becomes zeros."""
         if not len(self.centre):
             return np.zeros((len(vectors), 0), dtype=np.float32)
         rows = unit_rows(vectors)
         filled = rows.any(axis=1, keepdims=True)
-        return unit_rows(np.where(filled, rows - (self.centre if centre is None else centre), 0))
+        rest = np.where(filled, rows - (self.centre if centre is None else centre), 0)
+        rest[np.linalg.norm(rest, axis=1) < NOISE] = 0
+        return unit_rows(rest)
 
     def of(
         self, X: sp.csr_array, threads: int | None = None, embeddings: Array | None = None

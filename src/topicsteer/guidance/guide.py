@@ -78,7 +78,7 @@ class Classes:
 
 FEATURE_ARRAYS = ("directions", "vectors", "rotation", "centre")
 CLASS_ARRAYS = ("softmax", "dense", "ratios", "offset", "mix")
-# Arrays of a guide, and prefixes of those of an open world.
+# Arrays of a guide, and of its tree of groups.
 PLAIN_ARRAYS = ("covered", "rows", "left_out", "seen", "parents")
 TREE_ARRAYS = ("merges", "costs", "sizes", "certainty")
 
@@ -287,7 +287,7 @@ class Guide:
     # --- files ---
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All fields but those of an open world, as arrays under their names in files."""
+        """All fields without the open world, as arrays under their names in files."""
         return {
             "settings": np.array([*vars(self.choice).values(), self.chosen_from]),
             **{name: getattr(self.features, name) for name in FEATURE_ARRAYS},

@@ -97,7 +97,7 @@ class ShareOutside:
 def share_outside(
     D: Array, rows: NDArray[np.intp], given: NDArray[np.bool_], probabilities: Array, run: OrderedMap = map
 ) -> ShareOutside:
-    """Estimate the share of unlabelled documents without a known topic.
+    """Estimate the share of unlabelled documents without a known topic, among documents with features.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def share_outside(
     run : OrderedMap
         An ordered parallel map.
     """
-    unlabelled = np.ones(len(D), dtype=np.bool_)
+    unlabelled = np.asarray(D.any(axis=1))  # documents without terms are no evidence of an open world
     unlabelled[rows] = False
     fold_of = assign_folds(sp.csr_array(given), FOLDS, seed=0)
     if not unlabelled.any() or not (fold_of >= 0).any():
@@ -319,7 +319,7 @@ def with_groups(task: Task, R: Array) -> Task:
     if len(outside):
         states[outside, covered + R[task.rows[outside], covered:].argmax(axis=1)] = PERMITTED
     undecided = np.setdiff1d(np.flatnonzero(~task.given[:, :covered].any(axis=1)), outside)
-    states[undecided, covered:] = -1  # a label that only forbids says nothing about groups
+    states[undecided, covered:] = -1  # a label that only forbids leaves groups open
     core = np.full((len(own), covered + n_groups), FORBIDDEN, dtype=np.int8)
     core[np.arange(len(own)), np.concatenate(classes).astype(np.int64)] = PERMITTED
     return replace(
