@@ -140,7 +140,7 @@ def use(model, folder):
     yield lambda: model.report(folder / "report.html")
     if not model.state_.outside:
         yield lambda: model.update(texts, ["tea", None, "new", None, None], **needs)
-    else:
+    elif model.state_.free_names:
         yield lambda: model.edit.adopt("free 1", "adopted")
     yield lambda: model.save(folder / "again", texts=True)
 

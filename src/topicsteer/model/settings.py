@@ -80,7 +80,8 @@ class Settings:
     def new_vectorizer(self) -> TextVectorizer:
         """An unfitted vectoriser with the options of the given one, or with the defaults."""
         if self.vectorizer is None:
-            return TextVectorizer(threads=self.threads, weak_stop_words=self.embeddings == WORDS)
+            with_meaning = self.embeddings == WORDS and self.guidance is not None
+            return TextVectorizer(threads=self.threads, weak_stop_words=with_meaning)
         return TextVectorizer(**self.vectorizer.get_params())
 
     def new_parameters(self, X: Rows, profiles: Array, *, guide: Guide | None, free: int | None = None) -> Parameters:
