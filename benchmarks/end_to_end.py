@@ -223,7 +223,7 @@ def latent(repeats: int) -> None:
     import scipy.sparse as sp
     from sklearn.utils.extmath import randomized_svd
 
-    from topicsteer.guidance.latent import leading_directions
+    from topicsteer.nmf.latent import leading_directions
     from topicsteer.text import TextVectorizer
 
     for source in ("newsgroups", "pubmed"):

@@ -11,11 +11,10 @@ from scipy.special import expit
 
 from topicsteer.guidance import classes
 from topicsteer.guidance.classes import Evidence, Task, choose, folds_of, learn, log_ratios, rows_times, spread
+from topicsteer.guidance.constants import FEW, FOLDS, LENGTH, MIN_LABELS, NAME_WEIGHTS, RIDGES, SHARES, SMOOTHING
 from topicsteer.guidance.features import joint, unit_rows
 from topicsteer.guidance.guide import Classes
-from topicsteer.guidance.likelihood import Mix, Rivalry
-from topicsteer.guidance.regression import Choice
-from topicsteer.guidance.settings import FEW, FOLDS, LENGTH, MIN_LABELS, NAME_WEIGHTS, RIDGES, SHARES, SMOOTHING
+from topicsteer.guidance.regression import Choice, Mix, Rivalry
 from topicsteer.labels.forest import FLAT, Forest
 from topicsteer.system.threads import workers
 

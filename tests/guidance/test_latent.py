@@ -9,8 +9,8 @@ from sklearn.utils.extmath import randomized_svd
 from topicsteer.backends import as_rows
 from topicsteer.backends.block_folder import write_blocks
 from topicsteer.corpora import load_docstrings
-from topicsteer.guidance.latent import GramProduct, lanczos, latent_directions, leading_directions
 from topicsteer.nmf import kernels
+from topicsteer.nmf.latent import GramProduct, lanczos, latent_directions, leading_directions
 from topicsteer.system.threads import workers
 from topicsteer.text import TextVectorizer
 

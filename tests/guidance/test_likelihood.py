@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import check_grad
 from scipy.special import expit, log_softmax, logsumexp
 
-from topicsteer.guidance.likelihood import MAX_COUPLING, Mix, Rivalry, learn_mix, log_loss, log_sum
+from topicsteer.guidance.regression import MAX_COUPLING, Mix, Rivalry, learn_mix, log_loss, log_sum
 from topicsteer.labels.forest import FLAT, Forest
 
 # Topics 1 and 2 are below topic 0, topic 3 below topic 1; topic 4 stands alone.

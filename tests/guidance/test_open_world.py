@@ -14,9 +14,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from topicsteer.guidance import open_world
 from topicsteer.guidance.classes import Task, log_ratios
+from topicsteer.guidance.constants import CORE, GROUP_SHARE, LEAST_CORE, OPEN_SHARE
 from topicsteer.guidance.features import unit_rows
 from topicsteer.guidance.guide import GroupTree, free_shares
-from topicsteer.guidance.likelihood import Rivalry
 from topicsteer.guidance.open_world import (
     MIN_OUTSIDERS,
     TAILS,
@@ -31,7 +31,7 @@ from topicsteer.guidance.open_world import (
     share_outside,
     with_groups,
 )
-from topicsteer.guidance.settings import CORE, GROUP_SHARE, LEAST_CORE, OPEN_SHARE
+from topicsteer.guidance.regression import Rivalry
 from topicsteer.labels.forest import FLAT
 from topicsteer.labels.supervision import assign_folds
 from topicsteer.system.threads import workers

@@ -5,8 +5,7 @@ import pytest
 from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from topicsteer.guidance.likelihood import Rivalry
-from topicsteer.guidance.regression import Examples, Span, balanced, left_out_loss, ridge, softmax_regression
+from topicsteer.guidance.regression import Examples, Rivalry, Span, balanced, left_out_loss, ridge, softmax_regression
 from topicsteer.labels.forest import FLAT, Forest
 
 STEPS = 2_000  # until nothing changes

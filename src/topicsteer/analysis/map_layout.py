@@ -19,8 +19,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.guidance.features import unit_rows
-from topicsteer.guidance.latent import leading_directions
 from topicsteer.nmf.blocks import slices
+from topicsteer.nmf.latent import leading_directions
 from topicsteer.system.machine_code import keep
 from topicsteer.system.threads import OrderedMap, workers
 from topicsteer.system.types import Array, Progress
@@ -156,7 +156,7 @@ def latent_semantics(
     directions : array (n_terms, q), optional
         Directions, strongest first. Default: the directions of these documents.
     seed, threads : int
-        As for :func:`topicsteer.guidance.latent.leading_directions`.
+        As for :func:`topicsteer.nmf.latent.leading_directions`.
     """
     if directions is None or not directions.shape[1]:
         directions = leading_directions(X, min(DIMENSIONS, *X.shape), seed, threads)

@@ -1,7 +1,7 @@
 """Training: from labels and names to the probability of each class in each document.
 
 A class is a known topic or a free one. Five scores are evidence for it, and one likelihood joins them
-(`topicsteer.guidance.likelihood`):
+(`topicsteer.guidance.regression`):
 
 1. log probabilities of a softmax regression on the features D of labelled documents and names,
 2. scores of a ridge regression on them,
@@ -24,29 +24,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import entr, expit
 
-from topicsteer.guidance.features import joint, unit_rows
-from topicsteer.guidance.latent import ROWS
-from topicsteer.guidance.likelihood import Mix, Rivalry, learn_mix
-from topicsteer.guidance.regression import (
-    Choice,
-    Examples,
-    Span,
-    balanced,
-    left_out_loss,
-    ridge,
-    softmax_regression,
-)
-from topicsteer.guidance.settings import (
+from topicsteer.guidance.constants import (
     COSINE,
-    FEW,
+    FEW_LABELS_CHOICE,
     FOLDS,
-    FULL_NAME_WEIGHT_LABELS,
     KEPT_SPREAD,
     LENGTH,
     MIN_LABELS,
     NAIVE_BAYES,
     NAME_ROUNDS,
-    NAME_WEIGHTS,
     RIDGES,
     ROUNDS,
     SHARE,
@@ -56,8 +42,22 @@ from topicsteer.guidance.settings import (
     SOFTMAX,
     TIE,
 )
+from topicsteer.guidance.features import joint, unit_rows
+from topicsteer.guidance.regression import (
+    Choice,
+    Examples,
+    Mix,
+    Rivalry,
+    Span,
+    balanced,
+    learn_mix,
+    left_out_loss,
+    ridge,
+    softmax_regression,
+)
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, rarest_topics
 from topicsteer.nmf.blocks import slices, times
+from topicsteer.nmf.latent import ROWS
 from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
 
@@ -81,7 +81,6 @@ class Task:
         The labelled documents.
     states : array of int (n_labelled, n_classes)
         Their label states.
-    confidence : array (n_labelled,)
     hideable : array of bool (n_labelled,)
         Whether the label may be hidden, because it is one of the user.
     named : array of int (n_names,)
@@ -98,7 +97,6 @@ class Task:
     meaning: Array
     rows: NDArray[np.intp]
     states: NDArray[np.int8]
-    confidence: Array
     hideable: NDArray[np.bool_]
     named: NDArray[np.int64]
     n_known: int
@@ -140,7 +138,7 @@ class Task:
         """Rows of X with the labelled documents and the names."""
         return np.concatenate([self.rows, np.arange(self.n_documents, self.X.shape[0])])
 
-    def examples(self, D: Array, name_weight: float, seen: NDArray[np.bool_]) -> Examples:
+    def examples(self, D: Array, seen: NDArray[np.bool_]) -> Examples:
         """Labelled documents whose labels are seen, followed by the names; D are features of all `example_rows`.
 
         Hidden labels count in the sizes of topics, so that weights are the same in all folds.
@@ -150,15 +148,13 @@ class Task:
         for members, _ in self.rivalry.cuts:  # a document has one topic per level, or several in equal parts
             own = given[:, members]
             target[:, members] = np.maximum(target[:, members], own / np.maximum(own.sum(axis=1, keepdims=True), 1))
-        labels = target.sum(axis=0)[self.named]
-        names = np.where(labels > 0, name_weight / np.maximum(labels / FULL_NAME_WEIGHT_LABELS, 1), name_weight)
-        kept = np.append(seen, np.ones(len(names), dtype=np.bool_))
+        named = np.ones(len(self.named))
+        kept = np.append(seen, named.astype(np.bool_))
         return Examples(
             D[kept],
             np.vstack([target, self.of_names])[kept],
             np.vstack([self.states == FORBIDDEN, np.zeros(self.of_names.shape, dtype=np.bool_)])[kept],
-            np.concatenate([balanced(target) * self.confidence, names])[kept],
-            np.concatenate([self.confidence, np.ones(len(names))])[kept],
+            np.append(balanced(target), named)[kept],
             int(seen.sum()),
         )
 
@@ -172,7 +168,6 @@ class Task:
             meaning=self.meaning[kept],
             rows=np.arange(len(some)),
             states=self.states[some],
-            confidence=self.confidence[some],
             hideable=self.hideable[some],
         )
 
@@ -183,24 +178,19 @@ def choose(task: Task) -> Choice:
     counts = task.given[own].sum(axis=0)
     has_meaning = bool(task.meaning.shape[1])
     if len(own) < 2 * MIN_LABELS or np.median(counts[counts > 0]) <= 1:
-        return Choice(LENGTH / (LENGTH + task.X.nnz / task.X.shape[0]) if has_meaning else 0.0, *FEW)
+        return Choice(LENGTH / (LENGTH + task.X.nnz / task.X.shape[0]) if has_meaning else 0.0, *FEW_LABELS_CHOICE)
     if len(own) > CHOICE_DOCUMENTS:
         own = np.sort(np.random.default_rng(0).choice(own, CHOICE_DOCUMENTS, replace=False))
     part = task.part(own)
 
-    def loss(setting: tuple[float, float]) -> tuple[float, Choice]:
-        share, name = setting
-        D = joint(part.latent, part.meaning, share)
-        examples = part.examples(D, name, np.ones(len(own), dtype=np.bool_))
+    def loss(share: float) -> tuple[float, Choice]:
+        examples = part.examples(joint(part.latent, part.meaning, share), np.ones(len(own), dtype=np.bool_))
         least, strength, sharpness = min(left_out_loss(examples, RIDGES, SHARPNESSES))
-        return least, Choice(share, name, strength, sharpness)
+        return least, Choice(share, strength, sharpness)
 
-    shares, weights = SHARES if has_meaning else (0.0,), NAME_WEIGHTS if len(task.named) else (1.0,)
-    settings = [(share, name) for share in shares for name in weights]
-    found = list(task.run(loss, settings))
+    found = list(task.run(loss, SHARES if has_meaning else SHARES[:1]))
     least = min(value for value, _ in found)
-    share = min(choice.share for value, choice in found if value <= least * (1 + TIE))
-    return min((pair for pair in found if pair[1].share == share), key=lambda pair: pair[0])[1]
+    return next(choice for value, choice in found if value <= least * (1 + TIE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,9 +245,8 @@ def learn(task: Task, choice: Choice | None = None) -> Learnt:
     F = D[task.example_rows] @ span.directions
 
     def regress(seen: NDArray[np.bool_], start: Array | None, steps: int) -> tuple[Array, Array]:
-        own = task.examples(F, choice.name, seen)
-        target = own.target * own.times[:, None]
-        W = softmax_regression(own.D, span.values, target, task.rivalry, SOFTMAX, steps, start)
+        own = task.examples(F, seen)
+        W = softmax_regression(own.D, span.values, own.target, task.rivalry, SOFTMAX, steps, start)
         return W, ridge(own.D, own, choice.ridge) if len(task.rows) else np.zeros_like(W[:-1])
 
     solved = list(task.run(lambda seen: regress(seen, None, STEPS), visible[1:]))
@@ -350,7 +339,7 @@ class _Pairs:
         most = max(MIX_PAIRS // max(task.n_classes, 1), 4 * MIN_LABELS)
         if len(own) > most:
             own = np.sort(np.random.default_rng(0).choice(own, most, replace=False))
-        weight = (task.states[own] != UNKNOWN) * task.confidence[own][:, None]
+        weight = (task.states[own] != UNKNOWN).astype(np.float64)
         weight[:, task.n_known :] = 0
         return cls(task.rows[own], fold_of[own], task.given[own].astype(np.float64), weight, task.rivalry)
 

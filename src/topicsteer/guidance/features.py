@@ -22,9 +22,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from topicsteer.guidance.latent import ROWS, latent_directions
 from topicsteer.labels.supervision import Supervision
 from topicsteer.nmf.blocks import slices, times
+from topicsteer.nmf.latent import ROWS, latent_directions
 from topicsteer.nmf.protocols import Rows
 from topicsteer.system.threads import workers
 from topicsteer.system.types import Array

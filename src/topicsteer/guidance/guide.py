@@ -22,8 +22,7 @@ from scipy.special import expit, logit
 
 from topicsteer.guidance.classes import Learnt
 from topicsteer.guidance.features import Features, each_product, joint
-from topicsteer.guidance.likelihood import Mix, Rivalry
-from topicsteer.guidance.regression import Choice
+from topicsteer.guidance.regression import Choice, Mix, Rivalry
 from topicsteer.labels.forest import Forest
 from topicsteer.system.types import Array
 
@@ -48,7 +47,7 @@ class Classes:
     offset : array (n_classes,)
         c: log shares with their weight.
     mix : array (3,)
-        Weight of the softmax regression, coupling and intercept; see `topicsteer.guidance.likelihood`.
+        Weight of the softmax regression, coupling and intercept; see `topicsteer.guidance.regression`.
     """
 
     softmax: Array
@@ -78,67 +77,9 @@ class Classes:
 
 FEATURE_ARRAYS = ("directions", "vectors", "rotation", "centre")
 CLASS_ARRAYS = ("softmax", "dense", "ratios", "offset", "mix")
-# Arrays of a guide, and of its tree of groups.
+# Arrays of a guide, and of its groups.
 PLAIN_ARRAYS = ("covered", "rows", "left_out", "seen", "parents")
-TREE_ARRAYS = ("merges", "costs", "sizes", "certainty")
-
-
-@dataclass(frozen=True, eq=False)
-class GroupTree:
-    """Groups of documents and the order in which they merge.
-
-    Parameters
-    ----------
-    merges : array of int (n_groups - 1, 2)
-        Pairs of groups in the order of merging; the second becomes part of the first.
-    costs : array (n_groups - 1,)
-        How different the two were; comparable within a tree.
-    sizes : array (n_groups,)
-        Expected number of documents of each group.
-    certainty : array (n_groups,)
-        Mean probability of the group in its documents: near 1 if it is clear which documents belong to it.
-
-    Examples
-    --------
-    >>> tree = GroupTree(np.array([[0, 2], [0, 1]]), np.array([0.1, 0.9]), np.array([5.0, 9, 4]), np.ones(3))
-    >>> tree.cut(2)
-    [(0, 2), (1,)]
-    """
-
-    merges: NDArray[np.int64]
-    costs: Array
-    sizes: Array
-    certainty: Array
-
-    @property
-    def importance(self) -> Array:
-        """Importance of each group: the root of its size, so that small topics count, times its squared certainty."""
-        return np.asarray(np.sqrt(self.sizes) * self.certainty**2)
-
-    def cut(self, n: int, covered: float = 0.8) -> list[tuple[int, ...]]:
-        """At most n topics of merged groups, largest first.
-
-        Groups merge until the n most important topics cover most of the importance, and then on until two of these
-        topics would merge. Vague and tiny groups are left out rather than merged into a topic that they would blur.
-        """
-        topics, importance = {k: [k] for k in range(len(self.sizes))}, self.importance
-        chosen: set[int] = set()
-        for first, second in [*self.merges.tolist(), (-1, -1)]:
-            if not chosen:
-                weight = {k: float(importance[members].sum()) for k, members in topics.items()}
-                best = sorted(topics, key=lambda k: (-weight[k], k))[:n]
-                if first < 0 or sum(weight[k] for k in best) >= covered * importance.sum():
-                    chosen = set(best)
-            if first < 0 or {first, second} <= chosen:
-                break
-            topics[first] += topics.pop(second)
-            if second in chosen:
-                chosen = chosen - {second} | {first}
-        return sorted((tuple(sorted(topics[k])) for k in chosen), key=lambda topic: (-self.size(topic), topic))
-
-    def size(self, groups: Sequence[int]) -> float:
-        """Expected number of documents of a topic."""
-        return float(self.sizes[list(groups)].sum())
+GROUP_ARRAYS = ("none", "sizes", "certainty")
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,8 +112,9 @@ class Guide:
         The covered topics, followed by groups of documents without a known topic; only in an open world.
     none : array (2,)
         Slope and intercept of the log odds of P(none).
-    tree : GroupTree or None
-        The order in which the groups merge.
+    sizes, certainty : array (n_groups,)
+        Expected number of documents of each group, and its mean probability in them: near 1 if it is clear which
+        documents belong to it.
     """
 
     features: Features
@@ -187,7 +129,8 @@ class Guide:
     open: bool = False
     groups: Classes | None = None
     none: Array | None = None
-    tree: GroupTree | None = None
+    sizes: Array | None = None
+    certainty: Array | None = None
 
     @property
     def share(self) -> float:
@@ -202,7 +145,7 @@ class Guide:
     @property
     def n_groups(self) -> int:
         """Number of groups of documents without a known topic; they are further classes, after the known topics."""
-        return 0 if self.tree is None else len(self.tree.sizes)
+        return 0 if self.sizes is None else len(self.sizes)
 
     @property
     def embedding(self) -> float:
@@ -300,10 +243,10 @@ class Guide:
         if not self.open:
             return None
         counts = {"counts": np.array([self.n_known, self.n_groups], dtype=np.int64)}
-        if self.groups is None or self.tree is None or self.none is None:
+        if self.groups is None:
             return counts
         found = {name: getattr(self.groups, name) for name in CLASS_ARRAYS}
-        return counts | found | {"none": self.none} | {name: getattr(self.tree, name) for name in TREE_ARRAYS}
+        return counts | found | {name: getattr(self, name) for name in GROUP_ARRAYS}
 
     @classmethod
     def from_arrays(
@@ -311,17 +254,17 @@ class Guide:
     ) -> Guide:
         """The guide of these :meth:`arrays` and :meth:`outside_arrays`."""
         *choice, labels = arrays["settings"].tolist()
-        with_groups = outside is not None and "none" in outside
+        groups: dict[str, Any] = {}
+        if outside is not None and "none" in outside:
+            groups = {name: outside[name] for name in GROUP_ARRAYS}
+            groups["groups"] = Classes(*(outside[name] for name in CLASS_ARRAYS))
         return cls(
             features=Features(*(arrays[name] for name in FEATURE_ARRAYS)),
             choice=Choice(*choice),
             known=Classes(*(arrays[name] for name in CLASS_ARRAYS)),
             chosen_from=int(labels),
             open=outside is not None,
-            groups=Classes(*(outside[name] for name in CLASS_ARRAYS)) if outside is not None and with_groups else None,
-            none=outside["none"] if outside is not None and with_groups else None,
-            tree=GroupTree(*(outside[name] for name in TREE_ARRAYS)) if outside is not None and with_groups else None,
-            **{name: arrays[name] for name in PLAIN_ARRAYS},
+            **groups | {name: arrays[name] for name in PLAIN_ARRAYS},
         )
 
 

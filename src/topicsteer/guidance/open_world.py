@@ -11,8 +11,8 @@ Labels alone cannot show such documents, because most labelled documents have a 
 3. **Classes**: the surest documents of each group are its labels, and known topics and groups are learnt together.
    P(none) is the probability of all groups.
 
-Groups are merged into the free topics that are shown. Neither the number of groups nor P(none) depends on the number of
-free topics, as long as there are enough groups.
+The most important groups are the free topics that are shown. Neither the number of groups nor P(none) depends on the
+number of free topics, as long as there are enough groups.
 """
 
 from __future__ import annotations
@@ -28,11 +28,7 @@ from scipy.optimize import minimize
 from scipy.special import logit
 
 from topicsteer.guidance.classes import Learnt, Task, log_ratios, rows_times
-from topicsteer.guidance.features import unit_rows
-from topicsteer.guidance.guide import LEAST, GroupTree, free_shares
-from topicsteer.guidance.latent import cross_gram
-from topicsteer.guidance.likelihood import log_sum
-from topicsteer.guidance.settings import (
+from topicsteer.guidance.constants import (
     CORE,
     COSINE,
     FOLDS,
@@ -48,8 +44,12 @@ from topicsteer.guidance.settings import (
     SMOOTHING,
     STARTS,
 )
+from topicsteer.guidance.features import unit_rows
+from topicsteer.guidance.guide import LEAST, free_shares
+from topicsteer.guidance.regression import log_sum
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, assign_folds
 from topicsteer.nmf.blocks import slices
+from topicsteer.nmf.latent import cross_gram
 from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
 
@@ -326,7 +326,6 @@ def with_groups(task: Task, R: Array) -> Task:
         task,
         rows=np.concatenate([task.rows, own]),
         states=np.vstack([states, core]),
-        confidence=np.append(task.confidence, np.ones(len(own))),
         hideable=np.append(task.hideable, np.zeros(len(own), dtype=np.bool_)),
         rivalry=task.rivalry.with_more(n_groups - (task.n_classes - covered), task.n_classes),
     )
@@ -359,51 +358,13 @@ def calibrate_none(learnt: Learnt, task: Task, tops: NDArray[np.bool_]) -> Array
     return np.asarray(minimize(loss, [1.0, 0.0], jac=True, method="L-BFGS-B", bounds=[(0.1, None), (None, None)]).x)
 
 
-# --- the tree of groups ---
+def summary_of(memberships: Array) -> tuple[Array, Array]:
+    """Expected number of documents of each group, and its mean probability in them."""
+    P = memberships.astype(np.float64)
+    sizes = P.sum(axis=0)
+    return sizes, np.minimum((P**2).sum(axis=0) / np.maximum(sizes, 1e-9), 1)
 
 
-def merge_tree(mass: Array, sizes: Array, certainty: Array) -> GroupTree:
-    """The tree of groups: each step merges the pair whose terms differ least, for the root of their size.
-
-    Half of the usual exponent of size keeps small topics apart from large ones, and still merges stray documents.
-
-    Parameters
-    ----------
-    mass : array (n_groups, n_terms)
-        Sum of the terms of each group.
-    sizes, certainty : array (n_groups,)
-        Expected number of documents of each group, and its mean probability in them.
-    """
-    mass, n, alive = mass.copy(), len(mass), np.ones(len(mass), dtype=np.bool_)
-    cost = np.full((n, n), np.inf)
-    for a in range(n):
-        cost[a, a + 1 :] = _differences(mass, a, np.arange(a + 1, n))
-    merges, costs = [], []
-    for _ in range(n - 1):
-        a, b = divmod(int(np.argmin(cost)), n)
-        merges.append((a, b))
-        costs.append(cost[a, b])
-        mass[a] += mass[b]
-        alive[b] = False
-        cost[b], cost[:, b] = np.inf, np.inf
-        others = np.flatnonzero(alive & (np.arange(n) != a))
-        cost[np.minimum(a, others), np.maximum(a, others)] = _differences(mass, a, others)
-    pairs = np.array(merges, dtype=np.int64).reshape(-1, 2)
-    return GroupTree(pairs, np.array(costs, dtype=np.float64), sizes, certainty)
-
-
-def _differences(mass: Array, a: int, others: NDArray[np.intp]) -> Array:
-    """Jensen–Shannon divergence of group a from others, scaled by the root of the harmonic size."""
-    if not others.size:
-        return np.zeros(0)
-    total_a, total = max(mass[a].sum(), 1e-30), np.maximum(mass[others].sum(axis=1), 1e-30)
-    both = total_a + total
-    joint = _entropy((mass[a] + mass[others]) / both[:, None])
-    own_a, own = _entropy(mass[a] / total_a), _entropy(mass[others] / total[:, None])
-    harmonic = total_a * total / both
-    lost = both * joint - total_a * own_a - total * own
-    return np.asarray(np.maximum(lost, 0) / np.sqrt(np.maximum(harmonic, 1e-30)))
-
-
-def _entropy(p: Array) -> Array:
-    return np.asarray(-(p * np.log(np.maximum(p, 1e-30))).sum(axis=-1))
+def most_important(sizes: Array, certainty: Array, n: int) -> NDArray[np.intp]:
+    """The n most important groups: by the root of the size, so that small ones count, times the squared certainty."""
+    return np.argsort(-np.sqrt(sizes) * certainty**2, kind="stable")[:n]

@@ -13,18 +13,18 @@ from topicsteer.guidance.classes import Learnt, Task, learn
 from topicsteer.guidance.features import Sample, joint, unit_rows
 from topicsteer.guidance.guide import Classes, Guide, free_shares
 from topicsteer.guidance.keywords import TopicTexts
-from topicsteer.guidance.likelihood import Rivalry
 from topicsteer.guidance.open_world import (
     GroupInput,
     calibrate_none,
     find_groups,
     group_positions,
-    merge_tree,
+    most_important,
     number_of_groups,
     share_outside,
+    summary_of,
     with_groups,
 )
-from topicsteer.guidance.regression import Choice
+from topicsteer.guidance.regression import Choice, Rivalry
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN
 from topicsteer.system.memory import release_memory
@@ -123,8 +123,7 @@ def learn_guide(
             share = max(share, float(outsiders.mean()))
         leaves = sum(not set(forest.children[k]) & set(covered.tolist()) for k in covered.tolist())
         n_groups = number_of_groups(leaves, share, n_free, task.n_documents)
-        if previous is not None and previous.tree is not None:
-            n_groups = previous.n_groups
+        n_groups = previous.n_groups if previous is not None and previous.n_groups else n_groups
         if n_groups < 1 or not D.shape[1]:
             return replace(guide, open=True)
         report("groups of documents")
@@ -132,7 +131,7 @@ def learn_guide(
         release_memory()
         whole = with_groups(task, R)
         learnt = learn(whole, closed.choice)
-    return _open_guide(sample, guide, whole, learnt, previous)
+    return _open_guide(sample, guide, whole, learnt)
 
 
 def _features_of_names(sample: Sample, names: TopicTexts | None) -> tuple[Array, Array]:
@@ -176,7 +175,6 @@ def _task(
         np.vstack([sample.meaning, D_names[1]]),
         np.arange(len(own)),
         own,
-        np.ones(len(own)),
         np.ones(len(own), dtype=np.bool_),
         named,
         len(covered),
@@ -247,7 +245,7 @@ def _groups(sample: Sample, task: Task, known: Array, n_groups: int, previous: G
     return find_groups(GroupInput(task.X[:n], positions, rows[order], target[order], run), n_groups, before)
 
 
-def _open_guide(sample: Sample, guide: Guide, task: Task, learnt: Learnt, previous: Guide | None) -> Guide:
+def _open_guide(sample: Sample, guide: Guide, task: Task, learnt: Learnt) -> Guide:
     """The guide with groups."""
     covered = len(guide.covered)
     parts = sample.supervision.forest.part(guide.covered.tolist())
@@ -256,27 +254,22 @@ def _open_guide(sample: Sample, guide: Guide, task: Task, learnt: Learnt, previo
     free, _ = free_shares(learnt.probabilities, covered, tops, none)
     unlabelled = np.ones(len(free), dtype=np.bool_)
     unlabelled[: len(guide.rows)] = False
-    own = free[unlabelled].astype(np.float64)
-    scale = int((~sample.supervision.labelled).sum()) / max(len(own), 1)
-    sizes = own.sum(axis=0)
-    certainty = np.minimum((own**2).sum(axis=0) / np.maximum(sizes, 1e-9), 1)
-    if previous is not None and previous.tree is not None:
-        tree = replace(previous.tree, sizes=scale * sizes, certainty=certainty)
-    else:
-        mass = np.asarray((task.X[: len(free)].T @ free).T, dtype=np.float64)
-        tree = merge_tree(mass, scale * sizes, certainty)
-    return replace(guide, open=True, groups=Classes.of(learnt), none=none, tree=tree)
+    sizes, certainty = summary_of(free[unlabelled])
+    sizes *= int((~sample.supervision.labelled).sum()) / max(int(unlabelled.sum()), 1)
+    return replace(guide, open=True, groups=Classes.of(learnt), none=none, sizes=sizes, certainty=certainty)
 
 
 def free_topics(guide: Guide, wanted: int | str, n_documents: int) -> tuple[tuple[int, ...], ...]:
-    """Groups that make up each free topic, largest topic first; small topics are left out.
+    """The group of each free topic, largest first: the most important groups that are not too small.
 
     "auto": as many as there would be if free topics were as large as known ones.
     """
-    if guide.tree is None or wanted == 0:
+    if guide.sizes is None or guide.certainty is None or wanted == 0:
         return ()
-    size = float(guide.tree.sizes.sum())
+    total = float(guide.sizes.sum())
     if isinstance(wanted, str):
-        wanted = max(round(guide.n_known * size / max(n_documents - size, 1)), 1)
+        wanted = max(round(guide.n_known * total / max(n_documents - total, 1)), 1)
     least = max(MIN_TOPIC_DOCUMENTS, MIN_TOPIC_SHARE * n_documents)
-    return tuple(topic for topic in guide.tree.cut(wanted) if guide.tree.size(topic) >= least)
+    shown = most_important(guide.sizes, guide.certainty, wanted)
+    shown = shown[np.argsort(-guide.sizes[shown], kind="stable")]
+    return tuple((int(k),) for k in shown if guide.sizes[k] >= least)

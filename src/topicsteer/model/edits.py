@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from topicsteer.analysis.topics import Topics, merge_topics
 from topicsteer.guidance.apply import apply_labels
 from topicsteer.guidance.guide import Guide
-from topicsteer.guidance.open_world import GroupInput, find_groups, group_positions, merge_tree
+from topicsteer.guidance.open_world import GroupInput, find_groups, group_positions
 from topicsteer.labels.codebook import Codebook, Topic, check_topic_name
 from topicsteer.labels.supervision import FORBIDDEN, UNKNOWN
 from topicsteer.model.labelling import training_corpus
@@ -36,8 +36,6 @@ DOCUMENTS = 10_000
 # A document belongs to a topic or group from this membership on; to a topic that no document reaches, from this part of
 # its largest membership on.
 MEMBER = 0.5
-# Groups of the mixture per wanted group; similar groups merge.
-GROUPS_PER_PART = 3
 # Documents per group of the mixture, at least.
 DOCUMENTS_PER_GROUP = 5
 # Terms per group.
@@ -131,14 +129,9 @@ def find_parts(state: FittedState, corpus: Corpus, guide: Guide, topic: int, n: 
     E = None if corpus.embeddings is None else corpus.embeddings[rows]
     D = group_positions(*guide.features.of(terms, threads, E))
     nobody = np.zeros(0, dtype=np.intp)
-    n_groups = max(n, min(GROUPS_PER_PART * n, len(rows) // DOCUMENTS_PER_GROUP))
     with workers(threads) as run:
-        found = find_groups(GroupInput(terms, D, nobody, np.zeros((0, 0)), run), n_groups)
-    sizes = found.sum(axis=0, dtype=np.float64)
-    certainty = np.minimum((found**2).sum(axis=0) / np.maximum(sizes, 1e-9), 1)
-    tree = merge_tree(np.asarray((terms.T @ found).T, dtype=np.float64), sizes, certainty)
-    parts = [np.minimum(found[:, list(part)].sum(axis=1), 1) for part in tree.cut(n)]
-    parts = [part for part in parts if (part >= MEMBER).any()]
+        found = find_groups(GroupInput(terms, D, nobody, np.zeros((0, 0)), run), n)
+    parts = [part for part in found.T if (part >= MEMBER).any()]
     if not parts:
         raise ValueError(f"the documents of the topic {name!r} form no groups.")
     weights = sp.csr_array(np.stack([np.where(part >= MEMBER, part, 0) for part in parts]))

@@ -221,7 +221,7 @@ SCHEMA = (
     Field("guide_ratios", "f", ("terms", "classes"), about="log ratios of terms"),
     Field("guide_offset", "f", ("classes",)),
     Field("guide_mix", "f", (3,), about="weight of the softmax regression, coupling, intercept"),
-    Field("guide_settings", "f", (5,), 0, about="share of meaning, weight of names, ridge, sharpness, labels"),
+    Field("guide_settings", "f", (4,), 0, about="share of meaning, ridge, sharpness, labels"),
     Field("guide_covered", "i", ("covered",), 0, "parents", about="topics with labels or a useful name"),
     Field("guide_parents", "i", ("parents",), -1, "parents", about="parent of each topic in the guide"),
     Field("guide_rows", "i", ("learnt",), 0, "documents", about="labelled documents of the training"),
@@ -233,8 +233,6 @@ SCHEMA = (
     Field("outside_offset", "f", ("every",)),
     Field("outside_mix", "f", (3,)),
     Field("outside_none", "f", (2,), about="slope and intercept of the log odds of P(none)"),
-    Field("outside_merges", "i", ("merges", 2), 0, "groups", about="groups in the order of merging"),
-    Field("outside_costs", "f", ("merges",), 0),
     Field("outside_sizes", "f", ("groups",), 0, about="expected documents of each group"),
     Field("outside_certainty", "f", ("groups",), 0, 1, about="their mean probability in their documents"),
     Field("reservoir_rows", "i", ("retained",), 0, "documents", about="retained documents"),
@@ -307,10 +305,8 @@ def check(arrays: Arrays, sizes: Mapping[str, int]) -> None:
     if "outside" in present:
         if "guide" not in present or size["parents"] != counts_known(arrays):
             raise StateError("the arrays of an open world do not fit the guide")
-        if "outside_none" in arrays:
-            _check_merges(arrays["outside_merges"], size["groups"])
-            if size["every"] != size["covered"] + size["groups"]:
-                raise StateError("the arrays of an open world do not fit each other")
+        if "outside_none" in arrays and size["every"] != size["covered"] + size["groups"]:
+            raise StateError("the arrays of an open world do not fit each other")
     if "reservoir" in present:
         rows, indptr = arrays["reservoir_rows"], arrays["reservoir_indptr"]
         whole = len(indptr) == len(rows) + 1 and indptr[0] == 0 and indptr[-1] == len(arrays["reservoir_data"])
@@ -351,15 +347,6 @@ def _check_range(f: Field, array: NDArray[Any], size: Mapping[str, int]) -> None
         array.dtype.kind == "f" and not (np.isfinite(low) and np.isfinite(high))
     ):
         raise StateError(f"the array {f.name!r} has values from {low} to {high}; expected {f.low:g} to {most:g}")
-
-
-def _check_merges(merges: NDArray[Any], n_groups: int) -> None:
-    """Check that each merge joins two groups that still exist."""
-    there = set(range(n_groups))
-    for first, second in merges.tolist():
-        if first == second or not {first, second} <= there:
-            raise StateError("the array 'outside_merges' merges a group twice")
-        there.remove(second)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,14 +11,10 @@ LENGTH = 40.0
 
 # --- regressions ---
 
-# Weights of a name relative to a labelled document, ridges, and factors from ridge scores to log odds.
-NAME_WEIGHTS = (1.0, 3.0)
+# Ridges, and factors from ridge scores to log odds; and the choice for few labels.
 RIDGES = (0.3, 1.0, 3.0, 10.0)
 SHARPNESSES = (4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
-# The choice for few labels: weight of a name, ridge, factor.
-FEW = (3.0, 3.0, 16.0)
-# A topic with more labels than this gives its name less weight.
-FULL_NAME_WEIGHT_LABELS = 5
+FEW_LABELS_CHOICE = (3.0, 16.0)
 # Inverse ridge of the softmax regression.
 SOFTMAX = 10.0
 
