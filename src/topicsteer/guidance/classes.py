@@ -32,6 +32,7 @@ from topicsteer.guidance.constants import (
     LENGTH,
     MIN_LABELS,
     NAIVE_BAYES,
+    NAME,
     NAME_ROUNDS,
     RIDGES,
     ROUNDS,
@@ -154,7 +155,7 @@ class Task:
             D[kept],
             np.vstack([target, self.of_names])[kept],
             np.vstack([self.states == FORBIDDEN, np.zeros(self.of_names.shape, dtype=np.bool_)])[kept],
-            np.append(balanced(target), named)[kept],
+            np.append(balanced(target), NAME * named)[kept],
             int(seen.sum()),
         )
 

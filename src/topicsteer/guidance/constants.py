@@ -15,6 +15,8 @@ LENGTH = 40.0
 RIDGES = (0.3, 1.0, 3.0, 10.0)
 SHARPNESSES = (4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 FEW_LABELS_CHOICE = (3.0, 16.0)
+# Weight of a name relative to a labelled document in the ridge regression.
+NAME = 3.0
 # Inverse ridge of the softmax regression.
 SOFTMAX = 10.0
 
