@@ -38,6 +38,8 @@ FOLDS, MIN_LABELS = 3, 15
 # The world is open if at least this share of the documents seems to have no known topic. The share must also be this
 # many standard errors above 0: the mean of the tails, or the estimate of one tail.
 OPEN_SHARE, OPEN_ERRORS = 0.1, (2.0, 3.0)
+# For a user who asks for free topics, this share is enough.
+ASKED_SHARE = 0.05
 # Groups per known topic, for equally large topics.
 GROUPS = 2.0
 # Share of meaning where groups of documents are looked for.

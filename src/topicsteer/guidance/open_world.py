@@ -29,6 +29,7 @@ from scipy.special import logit
 
 from topicsteer.guidance.classes import Learnt, Task, log_ratios, rows_times
 from topicsteer.guidance.constants import (
+    ASKED_SHARE,
     CORE,
     COSINE,
     FOLDS,
@@ -84,14 +85,14 @@ class ShareOutside:
 
     @property
     def is_large(self) -> bool:
-        """Whether the share would matter if it were no accident."""
-        return self.share >= OPEN_SHARE
+        """Whether the share matters to a user who asks for free topics."""
+        return self.share >= ASKED_SHARE
 
     @property
     def is_open(self) -> bool:
         """Whether the estimate shows that there are such documents."""
         beyond = any(error >= least for error, least in zip(self.errors, OPEN_ERRORS, strict=True))
-        return self.is_large and beyond and not self.few
+        return self.share >= OPEN_SHARE and beyond and not self.few
 
 
 def share_outside(
