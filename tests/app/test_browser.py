@@ -65,7 +65,7 @@ def choose(page, key, **pressed):
 def test_keywords_before_the_first_label(browser, table, tmp_path):
     themes = tmp_path / "themes.csv"
     themes.write_text("topic,keywords\nhot drink,leaf; cup\nbreakfast,bean\nweather,\nchocolate,cocoa\n")
-    project = ("--project", tmp_path / "words.steer")
+    project = ("--project", tmp_path / "words.steer", "--embeddings", "none")
     with running(table, "--text", "body", "--topics", themes, *project) as address, opened(browser, address) as page:
         goto(page, "topics")
         page.wait_for_selector(".terms")  # the first fit needs no label
@@ -162,7 +162,7 @@ def test_the_whole_loop(browser, table):
         for name in ("coffee", "tea"):
             terms = page.locator(".card", has_text=name).first.locator(".term").all_inner_texts()
             assert len(set(terms[:4]) & set(WORDS[name].split())) >= 3
-        wait(page, "document.querySelectorAll('.card.free').length === 10")
+        page.wait_for_selector(".card.free")
         goto(page, "documents")
         page.fill("#search", "roast")
         rows = "[...document.querySelectorAll('.documents tbody tr')]"
@@ -177,9 +177,10 @@ def test_the_whole_loop(browser, table):
         page.keyboard.press("Control+z")
         wait(page, f"""document.querySelectorAll('.choice button[aria-pressed="true"]').length === {before}""")
         goto(page, "progress")
-        wait(page, "document.querySelectorAll('.heat tbody tr').length === 13")  # 2 known, 10 free, none of these
+        wait(page, "document.querySelectorAll('.heat tbody tr').length > 3")  # 2 known, free ones, none of these
+        rows = page.locator(".heat tbody tr").count()
         wait(page, "document.querySelectorAll('.share-charts .interval').length > 0")  # when the checks are done
-        assert page.locator(".share-charts figure").count() == 13
+        assert page.locator(".share-charts figure").count() == rows
         assert page.locator(".share-charts svg[aria-label^='Share of tea by place: north: ']").count() == 1
         opener = page.locator("section:has(#groups-title) summary")
         assert not page.locator(".heat").is_visible()
@@ -225,10 +226,10 @@ def labels_of(path):
     return labels
 
 
-def fast(table, name):
+def fast(table, name, **options):
     """Create a project with two topics and one labelled document per topic; it is fitted only by hand."""
     path = table.with_name(f"{name}.steer")
-    Workbench.make(path, read_table(table, text="body", labels=False))
+    Workbench.make(path, read_table(table, text="body", labels=False), **options)
     session = LabelSession(Project.open(path))
     for row, topic in enumerate(("coffee", "tea")):
         apply(session, "me", NewTopic(name=topic, documents=[row]))
@@ -400,7 +401,7 @@ def test_text_of_every_script_is_shown_as_it_is_and_moves_nothing_around_it(brow
 
 
 def test_topics_are_edited_on_their_page(browser, table):
-    path = fast(table, "edited")
+    path = fast(table, "edited", embeddings="none")  # a topic without a word of the corpus stays empty
     with running(path) as address, opened(browser, address) as page:
 
         def names():
