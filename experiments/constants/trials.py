@@ -37,8 +37,9 @@ OPEN_ONLY = (
     *("GROUPS", "GROUP_SHARE", "KAPPA", "STARTS", "GROUP_STEPS", "GROUP_ROUNDS", "CORE", "LEAST_CORE"),
     *("MIN_TOPIC_DOCUMENTS", "MIN_TOPIC_SHARE"),
 )
-# Constants for few labels are tried with one label per topic, too.
-FEW_CELL, FEW_ONLY = "names+1", ("", "LENGTH", "FEW_LABELS_CHOICE", "MIN_LABELS", "NAME_ROUNDS", "KEPT_SPREAD")
+# Constants for few labels are tried with one label per topic, too. FEW is an earlier name in the committed trials.
+FEW_CELL = "names+1"
+FEW_ONLY = ("", "LENGTH", "FEW", "FEW_LABELS_CHOICE", "MIN_LABELS", "NAME_ROUNDS", "KEPT_SPREAD")
 # Values between 0 and 1 that are shares of a whole, and stay below 1.
 SHARES_OF_A_WHOLE = ("SHARES", "KEPT_SPREAD", "OPEN_SHARE", "GROUP_SHARE", "TAILS", "MIN_TOPIC_SHARE")
 # Least values that make sense.

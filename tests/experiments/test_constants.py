@@ -17,9 +17,9 @@ def test_a_constant_is_replaced_wherever_it_is_read_and_comes_back():
     with Constant("constants", "ROUNDS").replaced("doubled"):
         assert CONSTANTS.ROUNDS == CLASSES.ROUNDS == 2 * before
     assert CONSTANTS.ROUNDS == CLASSES.ROUNDS == before
-    latent = internals.guide_modules()["latent"].STEPS
-    with Constant("classes", "STEPS").replaced("halved"):
-        assert latent == internals.guide_modules()["latent"].STEPS  # another constant with the same name
+    noise = internals.guide_modules()["features"].NOISE
+    with Constant("regression", "NOISE").replaced("halved"):
+        assert noise == internals.guide_modules()["features"].NOISE  # another constant with the same name
 
 
 def test_shares_stay_below_1_and_grids_keep_a_candidate():

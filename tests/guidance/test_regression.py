@@ -1,4 +1,4 @@
-"""The regressions against scikit-learn and explicit refits; the likelihood against scipy, a slow twin and planted mixes."""
+"""The regressions against scikit-learn and refits; the likelihood against scipy, a slow twin and planted mixes."""
 
 import numpy as np
 import pytest
