@@ -22,28 +22,24 @@ CORPORA = ("banking77", "cap_nyt", "reuters", "20newsgroups")
 CELLS = ("names", "names+5", "10%", "hidden10")
 # The module of all tuned numbers, and constants of other modules that change no AP or are not read in these cells:
 # limits of work, limits of precision, names in files, and rules about documents labelled with none of the topics.
-SETTINGS = "settings"
+CONSTANTS = "constants"
 LEFT_OUT = {
     "classes": (),
-    "features": ("BACKGROUND",),
-    "latent": (
-        *("SVD_DOCUMENTS", "START_PRODUCTS", "STEPS", "STEPS_PER_STRIP", "TWICE", "JITTER", "EXHAUSTED", "NOISE"),
-        *("TERMS", "ROWS"),
-    ),
-    "likelihood": ("LEAST",),
+    "features": ("NOISE", "BACKGROUND"),
     "open_world": ("GROUP_DOCUMENTS", "ROWS", "MIN_OUTSIDERS"),
-    "regression": ("NOISE",),
+    "regression": ("LEAST_RIVALS", "NOISE"),
     "train": ("WORLDS", "DECLARED", "NAME_DOCUMENTS", "NAME_PROBABILITY"),
 }
 # Candidates for a choice. Halved: the lower half of them. Doubled: all of them doubled.
-GRIDS = ("SHARES", "NAME_WEIGHTS", "RIDGES", "SHARPNESSES")
+GRIDS = ("SHARES", "RIDGES", "SHARPNESSES")
 # Constants of groups: cells with nothing hidden do not read them.
 OPEN_ONLY = (
     *("GROUPS", "GROUP_SHARE", "KAPPA", "STARTS", "GROUP_STEPS", "GROUP_ROUNDS", "CORE", "LEAST_CORE"),
     *("MIN_TOPIC_DOCUMENTS", "MIN_TOPIC_SHARE"),
 )
-# Constants for few labels are tried with one label per topic, too.
-FEW_CELL, FEW_ONLY = "names+1", ("", "LENGTH", "FEW", "MIN_LABELS", "NAME_ROUNDS", "KEPT_SPREAD")
+# Constants for few labels are tried with one label per topic, too. FEW is an earlier name in the committed trials.
+FEW_CELL = "names+1"
+FEW_ONLY = ("", "LENGTH", "FEW", "FEW_LABELS_CHOICE", "MIN_LABELS", "NAME_ROUNDS", "KEPT_SPREAD")
 # Values between 0 and 1 that are shares of a whole, and stay below 1.
 SHARES_OF_A_WHOLE = ("SHARES", "KEPT_SPREAD", "OPEN_SHARE", "GROUP_SHARE", "TAILS", "MIN_TOPIC_SHARE")
 # Least values that make sense.
@@ -86,7 +82,7 @@ class Constant:
             value = (*whole[: self.place], value, *whole[self.place + 1 :])
         with ExitStack() as stack:
             for module in modules().values():
-                if getattr(module, self.name, None) is whole and (self.module == SETTINGS or self._is_home(module)):
+                if getattr(module, self.name, None) is whole and (self.module == CONSTANTS or self._is_home(module)):
                     stack.enter_context(mock.patch.object(module, self.name, value))
             yield
 
@@ -122,11 +118,11 @@ def modules() -> dict[str, Any]:
 def constants() -> list[Constant]:
     """All constants of the study."""
     found = []
-    for name, value in vars(modules()[SETTINGS]).items():
+    for name, value in vars(modules()[CONSTANTS]).items():
         if name.isupper() and isinstance(value, tuple) and name not in GRIDS:
-            found += [Constant(SETTINGS, name, place) for place in range(len(value))]
+            found += [Constant(CONSTANTS, name, place) for place in range(len(value))]
         elif name.isupper():
-            found.append(Constant(SETTINGS, name))
+            found.append(Constant(CONSTANTS, name))
     for module, left_out in LEFT_OUT.items():
         found += [Constant(module, name) for name in defined(modules()[module]) if name not in left_out]
     return found
@@ -165,7 +161,7 @@ def measure(name: str, cell: str, seed: int, constant: Constant | None = None, c
     with ExitStack() as stack:
         if constant is not None:
             stack.enter_context(constant.replaced(change))
-            if constant.module in ("latent", "features"):
+            if constant.module == "features":
                 features = world.task.features()
         known, free = world.task.memberships(features)
     hidden = hidden_ap(world.corpus, world.drawn, free) if len(world.drawn.hidden) else None

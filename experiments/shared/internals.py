@@ -28,7 +28,7 @@ from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.label_advice import label_curve, stopping_advice
 from topicsteer.analysis.survey_design import mover, wilson
 from topicsteer.backends import as_rows
-from topicsteer.guidance import apply, keywords, settings, train
+from topicsteer.guidance import apply, constants, keywords, train
 from topicsteer.guidance.features import Features, Sample
 from topicsteer.labels import coder as coder_forms
 from topicsteer.labels.codebook import Codebook
@@ -65,7 +65,7 @@ __all__ = [
 # Number of documents that Random Acol averages for one topic.
 ACOL_DOCUMENTS = factorisation.ACOL_DOCUMENTS
 # Folder with the code of the guide. A change to it makes our finished trials stale.
-GUIDANCE = Path(settings.__file__).parent
+GUIDANCE = Path(constants.__file__).parent
 
 
 def features_of(X: Any) -> Features:

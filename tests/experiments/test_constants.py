@@ -9,17 +9,17 @@ from experiments.constants import page, trials
 from experiments.constants.trials import Constant
 from experiments.shared import internals
 
-SETTINGS, CLASSES = (internals.guide_modules()[name] for name in ("settings", "classes"))
+CONSTANTS, CLASSES = (internals.guide_modules()[name] for name in ("constants", "classes"))
 
 
 def test_a_constant_is_replaced_wherever_it_is_read_and_comes_back():
-    before = SETTINGS.ROUNDS
-    with Constant("settings", "ROUNDS").replaced("doubled"):
-        assert SETTINGS.ROUNDS == CLASSES.ROUNDS == 2 * before
-    assert SETTINGS.ROUNDS == CLASSES.ROUNDS == before
-    latent = internals.guide_modules()["latent"].STEPS
-    with Constant("classes", "STEPS").replaced("halved"):
-        assert latent == internals.guide_modules()["latent"].STEPS  # another constant with the same name
+    before = CONSTANTS.ROUNDS
+    with Constant("constants", "ROUNDS").replaced("doubled"):
+        assert CONSTANTS.ROUNDS == CLASSES.ROUNDS == 2 * before
+    assert CONSTANTS.ROUNDS == CLASSES.ROUNDS == before
+    noise = internals.guide_modules()["features"].NOISE
+    with Constant("regression", "NOISE").replaced("halved"):
+        assert noise == internals.guide_modules()["features"].NOISE  # another constant with the same name
 
 
 def test_shares_stay_below_1_and_grids_keep_a_candidate():

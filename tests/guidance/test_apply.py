@@ -48,7 +48,7 @@ def problem(request):
     X = sp.csr_array(normalize(sp.csr_array(X.astype(np.float32))))
     E = np.eye(2)[which] + rng.normal(size=(90, 2)) if request.param == "embeddings" else None
     supervision = supervise({i: "ab"[which[i]] for i in range(0, 90, 3)}, 90, topics=["a", "nobody", "b"])
-    choice = None if E is None else Choice(0.5, 1.0, 1.0, 16.0)
+    choice = None if E is None else Choice(0.5, 1.0, 16.0)
     sample = Sample(as_rows(X), supervision, E, threads=1)
     return X, E, supervision, learn_guide(sample, choice=choice, world="closed")
 
@@ -184,10 +184,13 @@ def test_memberships_below_a_label_assume_that_it_is_right():
 
 def test_topics_are_made_up_of_classes():
     assert topic_classes([(0, 2), (1,)], [(0,), (1, 2)], 3) == [(0, 2), (1,), (3,), (4, 5)]
-    P = np.array([[0.1, 0.2, 0.3], [0.6, 0.5, 0.4]])
-    assert merged_classes(P, [(0, 2), (1,)]).tolist() == [[0.3, 0.2], [0.6, 0.5]]
-    assert merged_classes(P, [(2,), (0,), (1,)]).tolist() == [[0.3, 0.1, 0.2], [0.4, 0.6, 0.5]]
-    assert merged_classes(P, [(1,), ()]).tolist() == [[0.2, 0], [0.5, 0]]  # a topic without classes
+    P = np.array([[0.125, 0.25, 0.5, 0.25], [0.5, 0.75, 0.25, 0.875]])
+    assert merged_classes(P, [(0, 2), (1,)], 4).tolist() == [[0.5, 0.25], [0.5, 0.75]]  # the likeliest known topic
+    assert merged_classes(P, [(2,), (0,), (3,), (1,)], 4).tolist() == P[:, [2, 0, 3, 1]].tolist()
+    assert merged_classes(P, [(1,), ()], 4).tolist() == [[0.25, 0], [0.75, 0]]  # a topic without classes
+    assert merged_classes(P, [(0,), (2, 3)], 2).tolist() == [[0.125, 0.75], [0.5, 1]]  # groups exclude each other
+    assert merged_classes(P, [(1, 2, 3), (0,)], 2).tolist() == [[0.75, 0.125], [1, 0.5]]  # a topic adopted two groups
+    assert merged_classes(P, [(1, 2), (0, 3)], 2).tolist() == [[0.5, 0.25], [0.75, 0.875]]
 
 
 def test_an_adopted_group_is_known():
@@ -195,7 +198,7 @@ def test_an_adopted_group_is_known():
     P = np.array([[0.2, 0.5, 0.2, 0.75]])  # a known topic, two groups, P(none)
     found = topic_probabilities(P, [(0,), (1,), (2,)], Forest((-1, 0)), 2, guide)
     np.testing.assert_allclose(found, [[0.5, 0.5, 0.2, 0.25]])  # and the parent is at least as likely
-    closed = topic_probabilities(P[:, :2], [(0,), (1,)], Forest((-1, 0)), 2, SimpleNamespace(open=False))
+    closed = topic_probabilities(P[:, :2], [(0,), (1,)], Forest((-1, 0)), 2, SimpleNamespace(open=False, n_known=2))
     np.testing.assert_allclose(closed, [[0.5, 0.5]])
 
 
@@ -208,7 +211,7 @@ def test_an_open_world_has_free_topics_and_p_none(tmp_path):
     whole = apply_guide(as_rows(X), guide, supervision, groups, 3, folder=tmp_path, threads=1)
     assert whole.memberships.shape == (100, 4)
     P = guide.probabilities(X)
-    merged = np.column_stack([P[:, :2], P[:, 2:-1].max(axis=1), P[:, -1]])
+    merged = np.column_stack([P[:, :2], np.minimum(P[:, 2:-1].sum(axis=1), 1), P[:, -1]])
     np.testing.assert_array_equal(whole.memberships, apply_labels(merged, supervision))
     assert whole.memberships[first[0]].tolist()[::3] == [0, 1]
     assert not whole.memberships[first[1:], 2:].any()

@@ -11,14 +11,14 @@ from scipy.special import expit
 
 from topicsteer.guidance import classes
 from topicsteer.guidance.classes import Evidence, Task, choose, folds_of, learn, log_ratios, rows_times, spread
-from topicsteer.guidance.constants import FEW, FOLDS, LENGTH, MIN_LABELS, NAME_WEIGHTS, RIDGES, SHARES, SMOOTHING
+from topicsteer.guidance.constants import FEW_LABELS_CHOICE, FOLDS, LENGTH, MIN_LABELS, RIDGES, SHARES, SMOOTHING
 from topicsteer.guidance.features import joint, unit_rows
 from topicsteer.guidance.guide import Classes
-from topicsteer.guidance.regression import Choice, Mix, Rivalry
+from topicsteer.guidance.regression import Choice, Mix, Rivalry, balanced
 from topicsteer.labels.forest import FLAT, Forest
 from topicsteer.system.threads import workers
 
-CHOICE = Choice(0.5, 1.0, 1.0, 16.0)
+CHOICE = Choice(0.5, 1.0, 16.0)
 
 
 def draw(k=3, labelled=30, names=0, forest=FLAT, size=30, seed=0, noise=0.3):
@@ -36,7 +36,6 @@ def draw(k=3, labelled=30, names=0, forest=FLAT, size=30, seed=0, noise=0.3):
             unit_rows(np.vstack([M, np.eye(k)[:names]])),
             np.arange(labelled),
             (which[:labelled, None] == np.arange(k)).astype(np.int8),
-            np.ones(labelled),
             np.ones(labelled, dtype=bool),
             np.arange(names),
             k,
@@ -53,7 +52,7 @@ def accuracy(learnt, which, first=0):
 def with_states(task, states, **more):
     states = np.asarray(states, dtype=np.int8)
     n = len(states)
-    ones = {"rows": np.arange(n), "confidence": np.ones(n), "hideable": np.ones(n, dtype=bool)}
+    ones = {"rows": np.arange(n), "hideable": np.ones(n, dtype=bool)}
     return replace(task, states=states, **(ones | more))
 
 
@@ -135,7 +134,6 @@ def test_a_training_is_a_linear_map_of_its_documents():
 def test_a_hidden_label_does_not_change_the_score_of_its_document(monkeypatch, other):
     """With the mix, the folds and the weights of documents fixed, because these numbers come from all labels."""
     monkeypatch.setattr(classes, "balanced", lambda target: np.ones(len(target)))
-    monkeypatch.setattr(classes, "FULL_NAME_WEIGHT_LABELS", 1000)
     fold_of = np.arange(30) % FOLDS
     monkeypatch.setattr(classes, "folds_of", lambda _: fold_of)
     monkeypatch.setattr(classes, "learn_mix", lambda *given: given[-1])
@@ -156,7 +154,7 @@ def test_unknown_labels_do_not_count():
     states[unknown & (states == 0)] = -1
     task = with_states(task, states)
     D = joint(task.latent, task.meaning, 0.5)
-    own = task.examples(D[task.example_rows], 1.0, np.ones(30, dtype=bool))
+    own = task.examples(D[task.example_rows], np.ones(30, dtype=bool))
     assert not own.centred[states == -1].any()
     assert own.centred[states != -1].all()
     assert accuracy(learn(task, CHOICE), which, 30) > 0.9
@@ -174,38 +172,11 @@ def test_labels_that_only_forbid_count():
     assert after[first, 0] < before[first, 0]
     own = with_states(task, states, rows=rows)
     D = joint(own.latent, own.meaning, 0.5)
-    examples = own.examples(D[own.example_rows], 1.0, np.ones(16, dtype=bool))
+    examples = own.examples(D[own.example_rows], np.ones(16, dtype=bool))
     assert examples.weight[15] == 1
     assert examples.centred[15, 0] < 0
     assert not examples.centred[15, 1:].any()
     assert not examples.target[15].any()
-
-
-def test_confidence_of_two_is_the_document_twice():
-    task, _ = draw()
-    D = joint(task.latent, task.meaning, 0.5)
-    more = replace(task, confidence=np.where(np.arange(30) == 3, 2.0, 1.0))
-    twice = with_states(task, task.states[[*range(30), 3]], rows=np.append(np.arange(30), 3))
-    found = []
-    for own in (more, twice):
-        examples = own.examples(D[own.example_rows], 1.0, np.ones(len(own.rows), dtype=bool))
-        found.append((examples.D.T @ (examples.target * examples.times[:, None]), examples.times.sum()))
-    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-5)
-    assert found[0][1] == found[1][1] == 31
-    plain, doubled = (own.examples(D[own.example_rows], 1.0, np.ones(30, dtype=bool)) for own in (task, more))
-    np.testing.assert_array_equal(doubled.target, plain.target)
-    assert doubled.weight[3] == 2 * plain.weight[3]
-
-
-def test_labels_with_low_confidence_count_less():
-    task, which = draw(labelled=60)
-    states = task.states.copy()
-    states[:20] = np.roll(states[:20], 1, axis=1)  # wrong
-    task = with_states(task, states)
-    doubted = replace(task, confidence=np.where(np.arange(60) < 20, 0.01, 1.0))
-    wrong, right = (learn(own, CHOICE) for own in (task, doubted))
-    own = np.arange(60, 90), which[60:]
-    assert right.probabilities[own].mean() > wrong.probabilities[own].mean()
 
 
 def test_threads_do_not_matter():
@@ -246,7 +217,7 @@ def test_one_label_per_topic():
     learnt = learn(with_states(task, np.eye(3), rows=first))
     assert accuracy(learnt, which) > 0.9
     assert np.isnan(learnt.hidden).all()  # nothing can be hidden
-    assert learnt.mix.weights.tolist() == [0.5, FEW[2] / 2, 0.5, 5.0, 0.5]
+    assert learnt.mix.weights.tolist() == [0.5, FEW_LABELS_CHOICE[1] / 2, 0.5, 5.0, 0.5]
 
 
 def test_one_class():
@@ -256,9 +227,8 @@ def test_one_class():
     X, which = planted_rows(2)
     Z = unit_rows(X.toarray())
     own = np.flatnonzero(which == 0)[:20]
-    ones = np.ones(20)
     rivalry = Rivalry.of(FLAT, np.arange(1))
-    alone = Task(X, Z, Z[:, :0], own, ones[:, None].astype(np.int8), ones, ones > 0, np.zeros(0, int), 1, rivalry)
+    alone = Task(X, Z, Z[:, :0], own, np.ones((20, 1), np.int8), np.ones(20, bool), np.zeros(0, int), 1, rivalry)
     P = learn(alone).probabilities[:, 0]
     assert P[which == 0].mean() > P[which == 1].mean()
 
@@ -297,10 +267,9 @@ def test_documents_with_several_topics():
     both = unit_rows((X + X[other]).toarray())
     Z = unit_rows(both @ np.linalg.svd(both, full_matrices=False)[2][:16].T)
     has = (np.eye(4)[which] + np.eye(4)[which[other]]) > 0
-    ones = np.ones(80)
     states = has[:80].astype(np.int8)
     rivalry = Rivalry.of(FLAT, np.arange(4))
-    task = Task(sp.csr_array(both), Z, Z[:, :0], np.arange(80), states, ones, ones > 0, np.zeros(0, int), 4, rivalry)
+    task = Task(sp.csr_array(both), Z, Z[:, :0], np.arange(80), states, np.ones(80, bool), np.zeros(0, int), 4, rivalry)
     learnt = learn(task)
     assert learnt.mix.coupling < 0.5  # topics do not exclude each other
     found = learnt.probabilities[80:]
@@ -336,12 +305,11 @@ def test_folds_spread_each_topic_and_leave_single_documents_alone():
 def test_few_labels_have_a_rule_for_the_settings():
     task, _ = draw(labelled=2 * MIN_LABELS - 1)
     share = LENGTH / (LENGTH + task.X.nnz / task.X.shape[0])
-    assert choose(task) == Choice(share, *FEW)
-    assert choose(replace(task, meaning=task.meaning[:, :0])) == Choice(0.0, *FEW)
+    assert choose(task) == Choice(share, *FEW_LABELS_CHOICE)
+    assert choose(replace(task, meaning=task.meaning[:, :0])) == Choice(0.0, *FEW_LABELS_CHOICE)
     many = draw(labelled=2 * MIN_LABELS, names=1)[0]
     found = choose(many)
     assert found.share in SHARES
-    assert found.name in NAME_WEIGHTS
     assert found.ridge in RIDGES
     assert choose(replace(many, meaning=many.meaning[:, :0])).share == 0
 
@@ -356,24 +324,24 @@ def test_meaning_has_a_larger_share_where_terms_carry_no_information():
 
 def test_settings_come_from_a_sample_of_many_labels(monkeypatch):
     task, _ = draw(labelled=80)
-    whole = choose(task)
     asked = []
     original = classes.left_out_loss
     monkeypatch.setattr(classes, "left_out_loss", lambda own, *given: asked.append(len(own.D)) or original(own, *given))
     monkeypatch.setattr(classes, "CHOICE_DOCUMENTS", 50)
-    found = choose(task)
+    assert choose(task) == choose(task)
     assert set(asked) == {50}
-    assert found.name == whole.name == 1.0  # without names
 
 
-def test_names_of_topics_with_many_labels_weigh_less():
+def test_a_name_counts_like_a_labelled_document():
     task, _ = draw(labelled=60, names=3)
     D = task.latent[task.example_rows]
-    labels = task.given.sum(axis=0)
     for seen in (np.ones(60, dtype=bool), np.arange(60) < 6):  # hidden labels count, too
-        own = task.examples(D, 3.0, seen)
-        np.testing.assert_allclose(own.weight[own.n_documents :], 3 / np.maximum(labels / 5, 1))
+        own = task.examples(D, seen)
         assert own.n_documents == seen.sum()
+        np.testing.assert_array_equal(own.weight[own.n_documents :], 1)
+        np.testing.assert_array_equal(own.target[own.n_documents :], np.eye(3))
+        assert not own.forbidden[own.n_documents :].any()
+        np.testing.assert_array_equal(own.weight[: own.n_documents], balanced(task.given.astype(float))[seen])
 
 
 def test_the_mix_is_learnt_from_at_most_some_pairs(monkeypatch):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from problems import planted_rows
+from sklearn.decomposition import PCA
 
 from topicsteer.backends import as_rows
 from topicsteer.backends.block_folder import write_blocks
@@ -80,7 +81,8 @@ def test_meaning_of_terms_comes_from_their_counts():
     terms = vectorizer.get_feature_names_out().tolist()
     meaning = {"tea": [1.0, 0, 0], "milk": [0, 1.0, 0], "boat": [0, 0, 1.0]}
     vectors = np.array([meaning[term] for term in terms], dtype=np.float32) / vectorizer.idf_[:, None]
-    found = Features(np.zeros((3, 0)), vectors.astype(np.float32), np.zeros(3, dtype=np.float32)).of(X)[1]
+    own = Features(np.zeros((3, 0)), vectors.astype(np.float32), np.eye(3, dtype=np.float32), np.zeros(3, np.float32))
+    found = own.of(X)[1]
     if vectorizer.sublinear_tf:
         counts = np.array([[1 + np.log(2), 1, 0], [0, 1, 1], [0, 0, 1]])
     else:
@@ -112,7 +114,7 @@ def test_disk_and_threads_do_not_matter(sample, tmp_path, threads):
     folder = write_blocks(tmp_path / "X", [X[a:b] for a, b in itertools.pairwise([0, 20, 20, 55, 90])])
     other = Sample(folder, sample.supervision, sample.embeddings, sample.vectors, threads=threads)
     np.testing.assert_array_equal(other.rows, sample.rows)
-    for name in ("directions", "vectors", "centre"):
+    for name in ("directions", "vectors", "rotation", "centre"):
         np.testing.assert_array_equal(getattr(other.features, name), getattr(sample.features, name))
     np.testing.assert_array_equal(other.latent, sample.latent)
     np.testing.assert_array_equal(other.meaning, sample.meaning)
@@ -137,6 +139,34 @@ def test_labelled_documents_without_terms_teach_nothing():
     assert found.rows.tolist() == [0, 3, 2]
     assert found.states.tolist() == [[1, 0], [0, 1]]
     np.testing.assert_array_equal(found.terms.toarray(), X.toarray()[[0, 3, 2]])
+
+
+@pytest.mark.parametrize("kind", ["word vectors", "embeddings"])
+@pytest.mark.parametrize("many", [True, False])
+def test_vectors_with_many_numbers_are_reduced_to_principal_components(monkeypatch, kind, many):
+    monkeypatch.setattr(features, "COMPONENTS", 4)
+    size = 9 if many else 4
+    rng = np.random.default_rng(0)
+    X, which = planted_rows(3)
+    numbers = rng.normal(size=(24 if kind == "word vectors" else 90, size)) * np.arange(size, 0, -1)
+    given = numbers.astype(np.float32)
+    E, vectors = (None, given) if kind == "word vectors" else (given, None)
+    sample = Sample(as_rows(X), supervise({i: int(which[i]) for i in range(6)}, 90), E, vectors)
+    found = sample.features
+    raw = unit_rows(sample.terms @ given if E is None else sample.own_embeddings)
+    if many:
+        theirs = PCA(4).fit(raw.astype(np.float64)).components_.T
+        signs = np.sign((found.rotation * theirs).sum(axis=0))
+        np.testing.assert_allclose(found.rotation * signs, theirs, atol=1e-4)
+    else:  # few numbers stay as they are
+        np.testing.assert_array_equal(found.rotation, np.eye(4))
+        assert E is not None or found.vectors is vectors
+    rows = unit_rows(raw @ found.rotation)
+    np.testing.assert_allclose(found.centre, rows.mean(axis=0), atol=1e-5)
+    np.testing.assert_allclose(sample.meaning, unit_rows(rows - rows.mean(axis=0)), atol=1e-4)
+    np.testing.assert_allclose(found.reduced(given), given @ found.rotation, atol=1e-5)
+    again = found.of(sample.terms, 1, sample.own_embeddings)[1]  # new documents have the features of the fit
+    np.testing.assert_allclose(again, sample.meaning, atol=1e-5)
 
 
 def test_many_background_documents_are_sampled(monkeypatch):
@@ -184,6 +214,6 @@ def test_rounding_errors_are_no_features():
     assert not found.meaning.any()
     directions = np.eye(20, 4, dtype=np.float32)
     directions[10, :] = 1e-8
-    own = Features(directions, np.zeros((20, 0)), np.zeros(0))
+    own = Features(directions, np.zeros((20, 0)), np.zeros((0, 0)), np.zeros(0))
     Z, _ = own.of(sp.csr_array(np.eye(20, dtype=np.float32)[[0, 10, 15]]))
     assert Z.any(axis=1).tolist() == [True, False, False]

@@ -15,7 +15,7 @@ from topicsteer.backends import as_rows
 from topicsteer.backends.block_folder import write_blocks
 from topicsteer.corpora import load_docstrings
 from topicsteer.guidance.features import Sample, unit_rows
-from topicsteer.guidance.guide import GroupTree, Guide
+from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.regression import Choice
 from topicsteer.guidance.train import DECLARED, assumed_states, free_topics, learn_guide
@@ -209,7 +209,7 @@ def test_settings_and_features_can_be_given():
     X, which = planted_rows(3, 40)
     labels = labels_of(which, 3, 12)
     first = learn(X, labels, world="closed")
-    choice = Choice(0.0, 1.0, 10.0, 4.0)
+    choice = Choice(0.0, 10.0, 4.0)
     assert learn(X, labels, choice=choice, world="closed").choice == choice
     steps = []
     sample = Sample(as_rows(X), labels, given=first.features)
@@ -268,7 +268,7 @@ def test_an_open_world_is_found_and_its_topics_are_groups(eight):
     free = np.stack([P[:, [4 + k for k in topic]].max(axis=1) for topic in topics], axis=1)
     assert adjusted_rand_score(which[which >= 4], free[which >= 4].argmax(axis=1)) > 0.75
     assert abs(len(free_topics(guide, "auto", 320)) - 4) <= 1
-    assert guide.tree.sizes.sum() == pytest.approx(160, rel=0.1)
+    assert guide.sizes.sum() == pytest.approx(160, rel=0.1)
 
 
 def test_the_number_of_free_topics_does_not_change_known_ones_or_p_none(eight):
@@ -344,7 +344,7 @@ def test_names_beside_labelled_outsiders(eight):
 def test_too_few_documents_for_groups_leave_the_world_open():
     X, which = planted_rows(3, 3)
     guide = learn(X, labels_of(which, 2, 1), world="open")
-    assert (guide.open, guide.n_groups, guide.tree) == (True, 0, None)
+    assert (guide.open, guide.n_groups, guide.sizes) == (True, 0, None)
     assert guide.probabilities(X).shape == (9, 3)
     assert free_topics(guide, 3, 9) == ()
 
@@ -354,7 +354,6 @@ def test_an_earlier_guide_keeps_its_groups(eight):
     before = learn(X, labels_of(which, 4, 10))
     after = learn(X, labels_of(which, 4, 12), n_free=99, previous=before)
     assert after.n_groups == before.n_groups
-    np.testing.assert_array_equal(after.tree.merges, before.tree.merges)
     topics = free_topics(before, 4, 320)
     best = []
     for guide in (before, after):
@@ -456,19 +455,31 @@ def test_small_topics_are_left_out(eight):
     X, which = eight
     guide = learn(X, labels_of(which, 4, 10))
     keep = free_topics(guide, 100, 320)
-    sizes = guide.tree.sizes.copy()
+    sizes = guide.sizes.copy()
     sizes[list(keep[-1])] = 0.5
-    smaller = replace(guide, tree=replace(guide.tree, sizes=sizes))
+    smaller = replace(guide, sizes=sizes)
     assert keep[-1] not in free_topics(smaller, 100, 320)
     assert free_topics(guide, 0, 320) == ()
-    assert free_topics(replace(guide, tree=None), 5, 320) == ()
+    assert free_topics(replace(guide, sizes=None), 5, 320) == ()
+
+
+def guide_with(sizes, certainty, n_known=2):
+    return SimpleNamespace(sizes=np.array(sizes), certainty=np.array(certainty), n_known=n_known)
+
+
+def test_free_topics_are_the_most_important_groups_largest_first():
+    guide = guide_with([16.0, 36, 400, 25, 16], [1, 0.9, 0.3, 1, 1])  # importance 4, 4.9, 1.8, 5, 4
+    assert free_topics(guide, 1, 1000) == ((3,),)
+    assert free_topics(guide, 2, 1000) == ((1,), (3,))
+    assert free_topics(guide, 3, 1000) == ((1,), (3,), (0,))  # of two equal groups the first
+    assert free_topics(guide, 9, 1000) == ((2,), (1,), (3,), (0,), (4,))  # the vague one is large
+    assert free_topics(guide, 3, 30_000) == ((1,),)  # the others have less than .1 % of the documents
+    assert free_topics(guide_with([2.9, 3.0], [1.0, 1]), 2, 100) == ((1,),)
+    assert free_topics(guide_with([], []), 2, 100) == ()
 
 
 def test_auto_makes_free_topics_as_large_as_known_ones():
-    # Groups 0 and 1 merge first, then 2 and 3.
-    tree = GroupTree(
-        np.array([[0, 1], [2, 3], [0, 2]]), np.array([0.1, 0.2, 0.9]), np.array([40.0, 10, 30, 20]), np.ones(4)
-    )
-    guide = SimpleNamespace(tree=tree, n_groups=4, n_known=2)
-    assert free_topics(guide, 2, 200) == ((0, 1), (2, 3))
-    assert len(free_topics(guide, "auto", 200)) == 2  # 100 documents have one of two known topics
+    guide = guide_with([40.0, 10, 30, 20], np.ones(4))
+    assert free_topics(guide, "auto", 200) == ((0,), (2,))  # 100 documents have one of two known topics
+    assert len(free_topics(guide, "auto", 150)) == 4
+    assert len(free_topics(guide, "auto", 10_000)) == 1
