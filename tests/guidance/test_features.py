@@ -143,23 +143,23 @@ def test_labelled_documents_without_terms_teach_nothing():
 
 @pytest.mark.parametrize("kind", ["word vectors", "embeddings"])
 @pytest.mark.parametrize("many", [True, False])
-def test_vectors_with_many_numbers_are_reduced_to_principal_components(monkeypatch, kind, many):
-    monkeypatch.setattr(features, "COMPONENTS", 4)
-    size = 9 if many else 4
+def test_vectors_with_many_numbers_are_reduced_to_principal_components(kind, many):
+    size = 150 if many else features.COMPONENTS
     rng = np.random.default_rng(0)
-    X, which = planted_rows(3)
-    numbers = rng.normal(size=(24 if kind == "word vectors" else 90, size)) * np.arange(size, 0, -1)
+    X, which = planted_rows(200 if many else 3)
+    n, t = X.shape
+    numbers = rng.normal(size=(t if kind == "word vectors" else n, size)) * np.arange(size, 0, -1)
     given = numbers.astype(np.float32)
     E, vectors = (None, given) if kind == "word vectors" else (given, None)
-    sample = Sample(as_rows(X), supervise({i: int(which[i]) for i in range(6)}, 90), E, vectors)
+    sample = Sample(as_rows(X), supervise({i: int(which[i]) for i in range(6)}, n), E, vectors)
     found = sample.features
     raw = unit_rows(sample.terms @ given if E is None else sample.own_embeddings)
     if many:
-        theirs = PCA(4).fit(raw.astype(np.float64)).components_.T
+        theirs = PCA(features.COMPONENTS, svd_solver="full").fit(raw.astype(np.float64)).components_.T
         signs = np.sign((found.rotation * theirs).sum(axis=0))
         np.testing.assert_allclose(found.rotation * signs, theirs, atol=1e-4)
     else:  # few numbers stay as they are
-        np.testing.assert_array_equal(found.rotation, np.eye(4))
+        np.testing.assert_array_equal(found.rotation, np.eye(size))
         assert E is not None or found.vectors is vectors
     rows = unit_rows(raw @ found.rotation)
     np.testing.assert_allclose(found.centre, rows.mean(axis=0), atol=1e-5)
@@ -169,12 +169,12 @@ def test_vectors_with_many_numbers_are_reduced_to_principal_components(monkeypat
     np.testing.assert_allclose(again, sample.meaning, atol=1e-5)
 
 
-def test_many_background_documents_are_sampled(monkeypatch):
+def test_many_background_documents_are_sampled():
     labels = supervise({3: "a", 50: "a"}, 100)
     assert background_rows(labels, 0).tolist() == [i for i in range(100) if i not in (3, 50)]
-    monkeypatch.setattr(features, "BACKGROUND", 20)
+    labels = supervise({3: "a", 50: "a"}, features.BACKGROUND + 100)
     found = background_rows(labels, 0)
-    assert len(set(found.tolist())) == 20
+    assert len(set(found.tolist())) == features.BACKGROUND
     assert (np.diff(found) > 0).all()
     assert not {3, 50} & set(found.tolist())
     np.testing.assert_array_equal(background_rows(labels, 0), found)
@@ -193,10 +193,9 @@ def test_joint_features_have_length_one_and_the_share_of_meaning():
 
 
 @pytest.mark.parametrize("plain", [False, True])
-def test_products_cover_all_blocks_in_order(monkeypatch, plain):
-    monkeypatch.setattr(features, "ROWS", 16)
-    X, _ = planted_rows(2)
-    basis, out = np.random.default_rng(0).normal(size=(16, 3)).astype(np.float32), np.full((60, 3), np.nan)
+def test_products_cover_all_blocks_in_order(plain):
+    X = sp.csr_array(np.tile(planted_rows(2)[0].toarray(), (80, 1)))  # blocks have 4,096 rows
+    basis, out = np.random.default_rng(0).normal(size=(16, 3)).astype(np.float32), np.full((4800, 3), np.nan)
     each_product(X, basis, out.__setitem__, 2, plain=plain)
     np.testing.assert_allclose(out, X @ basis, atol=1e-5)
     each_product(X[:0], basis, out.__setitem__, 1, plain=plain)  # nothing to do

@@ -219,7 +219,7 @@ def test_known_topics_of_an_open_world_are_the_mean_of_both_sets():
     guide = case.guide
     Z, M = guide.features.of(case.X, 1)
     D = joint(Z, M, guide.share)
-    first, second = guide._rivalries
+    first, second = guide.rivalries
     closed = expit(guide.known.odds(D, case.X @ guide.known.ratios, first))
     both = expit(guide.groups.odds(D, case.X @ guide.groups.ratios, second))
     none, free = case.P[:, -1], both[:, 3:].sum(axis=1)

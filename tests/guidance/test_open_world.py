@@ -10,7 +10,6 @@ from scipy.special import logit
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import adjusted_rand_score
 
-from topicsteer.guidance import open_world
 from topicsteer.guidance.classes import Task, log_ratios
 from topicsteer.guidance.constants import CORE, GROUP_SHARE, LEAST_CORE, OPEN_SHARE
 from topicsteer.guidance.features import unit_rows
@@ -173,14 +172,6 @@ def test_groups_do_not_depend_on_threads():
         with workers(threads) as run:
             found.append(find_groups(replace(given, run=run), 4))
     np.testing.assert_array_equal(*found)
-
-
-def test_groups_of_many_documents_come_from_a_sample(monkeypatch):
-    given, which = planted_groups()
-    monkeypatch.setattr(open_world, "GROUP_DOCUMENTS", 90)
-    R = find_groups(given, 4)
-    assert adjusted_rand_score(which, R.argmax(axis=1)) > 0.9
-    np.testing.assert_array_equal(R[given.rows, :2], given.target)
 
 
 def test_earlier_groups_are_kept():

@@ -263,7 +263,7 @@ def learn(task: Task, choice: Choice | None = None) -> Learnt:
     weights = [0.5, choice.sharpness / 2] if len(task.rows) else [1.0, 0.0]
     simple = Mix(np.array(weights), 1.0, 0.0)
     start_mix = Mix(np.array([*weights, NAIVE_BAYES, COSINE, SHARE]), 1.0, 0.0)
-    pairs = _Pairs.of(task, fold_of if fitted else np.full(len(task.rows), -1))
+    pairs = HiddenPairs.of(task, fold_of if fitted else np.full(len(task.rows), -1))
     mix = pairs.mix(scores, simple) if fitted else simple
     odds = [mix.odds(own, task.rivalry) for own in scores]
     evidence: list[Evidence] = []
@@ -325,7 +325,7 @@ def folds_of(task: Task) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Pairs:
+class HiddenPairs:
     """Hidden documents, at most as many as the mix needs: their folds, labels and weights of known topics."""
 
     rows: NDArray[np.intp]
@@ -335,7 +335,7 @@ class _Pairs:
     rivalry: Rivalry
 
     @classmethod
-    def of(cls, task: Task, fold_of: NDArray[np.int64]) -> _Pairs:
+    def of(cls, task: Task, fold_of: NDArray[np.int64]) -> HiddenPairs:
         own = np.flatnonzero(fold_of >= 0)
         most = max(MIX_PAIRS // max(task.n_classes, 1), 4 * MIN_LABELS)
         if len(own) > most:

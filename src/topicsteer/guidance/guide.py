@@ -172,7 +172,7 @@ class Guide:
     def _write(self, out: Array, D: Array, products: Array) -> None:
         """Write the probabilities of documents with these features and products of terms."""
         covered = len(self.covered)
-        rivals, rivals_of_groups = self._rivalries
+        rivals, rivals_of_groups = self.rivalries
         found = expit(self.known.odds(D, products[:, : self.known.ratios.shape[1]], rivals))[:, :covered]
         if self.groups is not None and self.none is not None:
             P = expit(self.groups.odds(D, products[:, self.known.ratios.shape[1] :], rivals_of_groups))
@@ -222,7 +222,7 @@ class Guide:
         return np.array([parent < 0 for parent in parts.parents], dtype=np.bool_)
 
     @property
-    def _rivalries(self) -> tuple[Rivalry, Rivalry]:
+    def rivalries(self) -> tuple[Rivalry, Rivalry]:
         outsiders = self.known.ratios.shape[1] - len(self.covered)
         more = 0 if self.groups is None else self.groups.ratios.shape[1] - len(self.covered)
         return Rivalry.of(self._forest, self.covered, outsiders), Rivalry.of(self._forest, self.covered, more)
