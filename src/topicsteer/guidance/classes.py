@@ -336,6 +336,7 @@ class HiddenPairs:
 
     @classmethod
     def of(cls, task: Task, fold_of: NDArray[np.int64]) -> HiddenPairs:
+        """The documents that a fold hides, or a sample of them."""
         own = np.flatnonzero(fold_of >= 0)
         most = max(MIX_PAIRS // max(task.n_classes, 1), 4 * MIN_LABELS)
         if len(own) > most:

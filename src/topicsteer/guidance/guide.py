@@ -223,6 +223,7 @@ class Guide:
 
     @property
     def rivalries(self) -> tuple[Rivalry, Rivalry]:
+        """Rivals of the known topics, and of known topics and groups."""
         outsiders = self.known.ratios.shape[1] - len(self.covered)
         more = 0 if self.groups is None else self.groups.ratios.shape[1] - len(self.covered)
         return Rivalry.of(self._forest, self.covered, outsiders), Rivalry.of(self._forest, self.covered, more)

@@ -14,6 +14,7 @@ from topicsteer.guidance.features import Sample, joint, unit_rows
 from topicsteer.guidance.guide import Classes, Guide, free_shares
 from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.open_world import (
+    MIN_OUTSIDERS,
     GroupInput,
     calibrate_none,
     find_groups,
@@ -119,8 +120,8 @@ def learn_guide(
         if not declared and not (estimate.is_open or (asked and estimate.is_large)):
             return guide
         share = (estimate.share + SHARE_IF_UNKNOWN) / 2 if estimate.few else estimate.share
-        if len(outsiders):
-            share = max(share, float(outsiders.mean()))
+        if outsiders.sum() >= MIN_OUTSIDERS:
+            share = float(outsiders.mean())
         leaves = sum(not set(forest.children[k]) & set(covered.tolist()) for k in covered.tolist())
         n_groups = number_of_groups(leaves, share, n_free, task.n_documents)
         n_groups = previous.n_groups if previous is not None and previous.n_groups else n_groups
