@@ -17,10 +17,7 @@ street city house river road market village bridge park tower window door table 
 flower bird horse dog cat fish summer winter spring autumn morning evening night week month year people family
 friend child mother father brother sister king queen school church doctor teacher student lawyer farmer soldier
 """
-<<<<<<< HEAD
 FILLERS = PLACES.split()
-=======
->>>>>>> m-t2
 # Values that a forger would try in place of another.
 ODD = [None, True, False, -1, 0, 1, 7, 2**31, 2**63, 10**30, 1e300, -0.5, "", "x", "auto", [], {}, [1], ["x"], {"x": 1}]
 ODD_NUMBERS = [0, 1, -1, 2, 100, 2**31 - 1, -(2**31), 2**62, -(2**62), 1e-300, 1e30, -1e30, 1e300, np.inf, np.nan]
