@@ -77,9 +77,8 @@ class Classes:
 
 FEATURE_ARRAYS = ("directions", "vectors", "rotation", "centre")
 CLASS_ARRAYS = ("softmax", "dense", "ratios", "offset", "mix")
-# Arrays of a guide, and of its groups.
+# Arrays of a guide.
 PLAIN_ARRAYS = ("covered", "rows", "left_out", "seen", "parents")
-GROUP_ARRAYS = ("none", "sizes", "certainty")
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,9 +111,10 @@ class Guide:
         The covered topics, followed by groups of documents without a known topic; only in an open world.
     none : array (2,)
         Slope and intercept of the log odds of P(none).
-    sizes, certainty : array (n_groups,)
-        Expected number of documents of each group, and its mean probability in them: near 1 if it is clear which
-        documents belong to it.
+    sizes : array (n_groups,) or None
+        Expected number of documents of each group; not stored in files, as the next.
+    merges : array (n_groups - 1, 4) or None
+        The order in which groups merge, as of `scipy.cluster.hierarchy.linkage`.
     """
 
     features: Features
@@ -130,7 +130,7 @@ class Guide:
     groups: Classes | None = None
     none: Array | None = None
     sizes: Array | None = None
-    certainty: Array | None = None
+    merges: Array | None = None
 
     @property
     def share(self) -> float:
@@ -145,7 +145,7 @@ class Guide:
     @property
     def n_groups(self) -> int:
         """Number of groups of documents without a known topic; they are further classes, after the known topics."""
-        return 0 if self.sizes is None else len(self.sizes)
+        return 0 if self.groups is None else int(self.groups.ratios.shape[1]) - len(self.covered)
 
     @property
     def embedding(self) -> float:
@@ -244,10 +244,10 @@ class Guide:
         if not self.open:
             return None
         counts = {"counts": np.array([self.n_known, self.n_groups], dtype=np.int64)}
-        if self.groups is None:
+        if self.groups is None or self.none is None:
             return counts
         found = {name: getattr(self.groups, name) for name in CLASS_ARRAYS}
-        return counts | found | {name: getattr(self, name) for name in GROUP_ARRAYS}
+        return counts | found | {"none": self.none}
 
     @classmethod
     def from_arrays(
@@ -257,8 +257,7 @@ class Guide:
         *choice, labels = arrays["settings"].tolist()
         groups: dict[str, Any] = {}
         if outside is not None and "none" in outside:
-            groups = {name: outside[name] for name in GROUP_ARRAYS}
-            groups["groups"] = Classes(*(outside[name] for name in CLASS_ARRAYS))
+            groups = {"groups": Classes(*(outside[name] for name in CLASS_ARRAYS)), "none": outside["none"]}
         return cls(
             features=Features(*(arrays[name] for name in FEATURE_ARRAYS)),
             choice=Choice(*choice),

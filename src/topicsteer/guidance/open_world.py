@@ -11,8 +11,8 @@ Labels alone cannot show such documents, because most labelled documents have a 
 3. **Classes**: the surest documents of each group are its labels, and known topics and groups are learnt together.
    P(none) is the probability of all groups.
 
-The most important groups are the free topics that are shown. Neither the number of groups nor P(none) depends on the
-number of free topics, as long as there are enough groups.
+Groups are merged into the free topics that are shown. Neither the number of groups nor P(none) depends on the number of
+free topics, as long as there are enough groups.
 """
 
 from __future__ import annotations
@@ -357,15 +357,3 @@ def calibrate_none(learnt: Learnt, task: Task, tops: NDArray[np.bool_]) -> Array
         return value, np.array([r @ x, r.sum()]) + pull
 
     return np.asarray(minimize(loss, [1.0, 0.0], jac=True, method="L-BFGS-B", bounds=[(0.1, None), (None, None)]).x)
-
-
-def summary_of(memberships: Array) -> tuple[Array, Array]:
-    """Expected number of documents of each group, and its mean probability in them."""
-    P = memberships.astype(np.float64)
-    sizes = P.sum(axis=0)
-    return sizes, np.minimum((P**2).sum(axis=0) / np.maximum(sizes, 1e-9), 1)
-
-
-def most_important(sizes: Array, certainty: Array, n: int) -> NDArray[np.intp]:
-    """The n most important groups: by the root of the size, so that small ones count, times the squared certainty."""
-    return np.argsort(-np.sqrt(sizes) * certainty**2, kind="stable")[:n]

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.special import expit
 
 from topicsteer.guidance.classes import Learnt, Task, learn
@@ -19,10 +20,8 @@ from topicsteer.guidance.open_world import (
     calibrate_none,
     find_groups,
     group_positions,
-    most_important,
     number_of_groups,
     share_outside,
-    summary_of,
     with_groups,
 )
 from topicsteer.guidance.regression import Choice, Rivalry
@@ -255,22 +254,26 @@ def _open_guide(sample: Sample, guide: Guide, task: Task, learnt: Learnt) -> Gui
     free, _ = free_shares(learnt.probabilities, covered, tops, none)
     unlabelled = np.ones(len(free), dtype=np.bool_)
     unlabelled[: len(guide.rows)] = False
-    sizes, certainty = summary_of(free[unlabelled])
+    sizes = free[unlabelled].sum(axis=0, dtype=np.float64)
     sizes *= int((~sample.supervision.labelled).sum()) / max(int(unlabelled.sum()), 1)
-    return replace(guide, open=True, groups=Classes.of(learnt), none=none, sizes=sizes, certainty=certainty)
+    merges = None
+    if len(sizes) > 1:
+        merges = linkage(unit_rows(free.T @ group_positions(sample.latent, sample.meaning)), "ward")
+    return replace(guide, open=True, groups=Classes.of(learnt), none=none, sizes=sizes, merges=merges)
 
 
 def free_topics(guide: Guide, wanted: int | str, n_documents: int) -> tuple[tuple[int, ...], ...]:
-    """The group of each free topic, largest first: the most important groups that are not too small.
+    """Groups that make up each free topic, largest topic first: merged to a number; small topics are left out.
 
     "auto": as many as there would be if free topics were as large as known ones.
     """
-    if guide.sizes is None or guide.certainty is None or wanted == 0:
+    if guide.sizes is None or wanted == 0:
         return ()
     total = float(guide.sizes.sum())
     if isinstance(wanted, str):
         wanted = max(round(guide.n_known * total / max(n_documents - total, 1)), 1)
+    topic_of = np.ones(1, dtype=np.int64) if guide.merges is None else fcluster(guide.merges, wanted, "maxclust")
+    topics = [np.flatnonzero(topic_of == k) for k in np.unique(topic_of)]
+    topics.sort(key=lambda groups: -float(guide.sizes[groups].sum()))  # type: ignore[index]
     least = max(MIN_TOPIC_DOCUMENTS, MIN_TOPIC_SHARE * n_documents)
-    shown = most_important(guide.sizes, guide.certainty, wanted)
-    shown = shown[np.argsort(-guide.sizes[shown], kind="stable")]
-    return tuple((int(k),) for k in shown if guide.sizes[k] >= least)
+    return tuple(tuple(groups.tolist()) for groups in topics if guide.sizes[groups].sum() >= least)

@@ -233,8 +233,6 @@ SCHEMA = (
     Field("outside_offset", "f", ("every",)),
     Field("outside_mix", "f", (3,)),
     Field("outside_none", "f", (2,), about="slope and intercept of the log odds of P(none)"),
-    Field("outside_sizes", "f", ("groups",), 0, about="expected documents of each group"),
-    Field("outside_certainty", "f", ("groups",), 0, 1, about="their mean probability in their documents"),
     Field("reservoir_rows", "i", ("retained",), 0, "documents", about="retained documents"),
     Field("reservoir_keys", "f", ("retained",), 0, about="random sort keys"),
     Field("reservoir_data", "f", ("entries",), 0, about="their terms, as CSR arrays"),
@@ -305,7 +303,7 @@ def check(arrays: Arrays, sizes: Mapping[str, int]) -> None:
     if "outside" in present:
         if "guide" not in present or size["parents"] != counts_known(arrays):
             raise StateError("the arrays of an open world do not fit the guide")
-        if "outside_none" in arrays and size["every"] != size["covered"] + size["groups"]:
+        if "outside_none" in arrays and size["every"] != size["covered"] + int(arrays["outside_counts"][1]):
             raise StateError("the arrays of an open world do not fit each other")
     if "reservoir" in present:
         rows, indptr = arrays["reservoir_rows"], arrays["reservoir_indptr"]
