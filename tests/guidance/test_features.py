@@ -11,7 +11,16 @@ from sklearn.decomposition import PCA
 from topicsteer.backends import as_rows
 from topicsteer.backends.block_folder import write_blocks
 from topicsteer.guidance import features
-from topicsteer.guidance.features import Features, Sample, background_rows, block_sizes, each_product, joint, unit_rows
+from topicsteer.guidance.features import (
+    COMPONENTS,
+    Features,
+    Sample,
+    background_rows,
+    block_sizes,
+    each_product,
+    joint,
+    unit_rows,
+)
 from topicsteer.labels.forms import supervise
 from topicsteer.text import TextVectorizer
 
@@ -142,24 +151,23 @@ def test_labelled_documents_without_terms_teach_nothing():
 
 
 @pytest.mark.parametrize("kind", ["word vectors", "embeddings"])
-@pytest.mark.parametrize("many", [True, False])
-def test_vectors_with_many_numbers_are_reduced_to_principal_components(monkeypatch, kind, many):
-    monkeypatch.setattr(features, "COMPONENTS", 4)
-    size = 9 if many else 4
+@pytest.mark.parametrize("size", [COMPONENTS, COMPONENTS + 40])
+def test_vectors_with_many_numbers_are_reduced_to_principal_components(kind, size):
     rng = np.random.default_rng(0)
-    X, which = planted_rows(3)
-    numbers = rng.normal(size=(24 if kind == "word vectors" else 90, size)) * np.arange(size, 0, -1)
+    X, which = planted_rows(3, 80)
+    numbers = rng.normal(size=(24 if kind == "word vectors" else 240, size)) * 0.9 ** np.arange(size)
     given = numbers.astype(np.float32)
     E, vectors = (None, given) if kind == "word vectors" else (given, None)
-    sample = Sample(as_rows(X), supervise({i: int(which[i]) for i in range(6)}, 90), E, vectors)
+    sample = Sample(as_rows(X), supervise({i: int(which[i]) for i in range(6)}, 240), E, vectors)
     found = sample.features
     raw = unit_rows(sample.terms @ given if E is None else sample.own_embeddings)
-    if many:
-        theirs = PCA(4).fit(raw.astype(np.float64)).components_.T
-        signs = np.sign((found.rotation * theirs).sum(axis=0))
-        np.testing.assert_allclose(found.rotation * signs, theirs, atol=1e-4)
+    assert found.rotation.shape == (size, COMPONENTS)
+    if size > COMPONENTS:
+        theirs = PCA(15).fit(raw.astype(np.float64)).components_.T
+        np.testing.assert_allclose(np.abs((found.rotation[:, :15] * theirs).sum(axis=0)), 1, atol=1e-4)
+        np.testing.assert_allclose(found.rotation.T @ found.rotation, np.eye(COMPONENTS), atol=1e-5)
     else:  # few numbers stay as they are
-        np.testing.assert_array_equal(found.rotation, np.eye(4))
+        np.testing.assert_array_equal(found.rotation, np.eye(size))
         assert E is not None or found.vectors is vectors
     rows = unit_rows(raw @ found.rotation)
     np.testing.assert_allclose(found.centre, rows.mean(axis=0), atol=1e-5)
