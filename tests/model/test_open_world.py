@@ -37,10 +37,11 @@ def model(fitted, tmp_path):
 
 
 def matched(table, names):
-    """The commonest planted topic among the ten strongest documents of each column, and its share of them."""
-    strongest = np.argsort(-table.select(names).to_numpy(), axis=0, kind="stable")[:10]
-    counts = np.array([np.bincount(own, minlength=8) for own in TOPIC[strongest].T])
-    return counts.argmax(axis=1), counts.max(axis=1) / 10
+    """Planted topic of each column by the Hungarian method, and the share of its documents that prefer the column."""
+    best = table.select(names).to_numpy().argmax(axis=1)
+    hits = np.array([[(best[k == TOPIC] == c).mean() for k in range(8)] for c in range(len(names))])
+    rows, planted = linear_sum_assignment(-hits)
+    return planted, hits[rows, planted]
 
 
 def test_the_model_believes_in_an_open_world(fitted):
@@ -54,20 +55,13 @@ def test_the_model_believes_in_an_open_world(fitted):
     assert none[TOPIC < KNOWN].mean() < 0.1
     planted, hits = matched(table, list(fitted.state_.topics.names))
     assert planted[:KNOWN].tolist() == [0, 1, 2, 3]
-    assert planted[KNOWN:].min() >= KNOWN
-    assert len(set(planted[KNOWN:].tolist())) >= 3  # a planted topic may be two groups
-    assert hits.min() == 1
-    inside = TOPIC < KNOWN
-    assert (table.drop("id").to_numpy().argmax(axis=1) == TOPIC)[inside].mean() > 0.95
+    assert hits.min() > 0.9
     given = np.array([name is not None for name in labels()])
     assert (none[given] == 0).all()
 
 
 def test_shares_are_those_of_documents(fitted):
-    shares = np.asarray(fitted.topics["share"])
-    assert np.abs(8 * shares[:KNOWN] - 1).mean() < 0.1
-    assert (shares[KNOWN:] > 0.05).all()  # a free topic is a group, which may be a part of a planted topic
-    assert shares[KNOWN:].sum() <= fitted.state_.topics.none_share
+    assert np.abs(8 * np.asarray(fitted.topics["share"]) - 1).mean() < 0.1
     np.testing.assert_allclose(
         fitted.topics["share"], fitted.memberships().drop("id", "(none)").to_numpy().mean(axis=0), rtol=1e-6
     )
@@ -86,17 +80,9 @@ def test_a_document_of_an_unnamed_topic_gets_no_topic(fitted):
     assert fitted.state_.judge(belongs).decisions(fitted.state_.names) == fitted.predict(new)
 
 
-def test_known_topics_read_from_weights_are_those_of_memberships(fitted):
-    names = list(fitted.state_.topics.names)
-    assert matched(fitted.document_topics, names)[1].min() > 0.9
-    assert (fitted.document_topics.select(names).to_numpy().argmax(axis=1) == TOPIC)[TOPIC < KNOWN].mean() > 0.9
-
-
-@pytest.mark.xfail(strict=True, reason="documents of groups that are not shown take over the terms of a free topic")
 def test_free_topics_read_from_weights_are_those_of_memberships(fitted):
-    names = list(fitted.state_.topics.names)
-    weights, memberships = (matched(table, names)[0] for table in (fitted.document_topics, fitted.memberships()))
-    assert weights.tolist() == memberships.tolist()
+    _, hits = matched(fitted.document_topics, list(fitted.state_.topics.names))
+    assert hits.min() > 0.9
 
 
 def test_a_closed_world_has_no_none_and_auto_finds_no_free_topic():
@@ -148,11 +134,10 @@ def test_a_free_topic_is_adopted_without_labels(model):
     assert (TOPIC[proposals["id"].to_numpy()] == planted).all()
     assert model.state_.supervision.labelled.sum() == labelled
     np.testing.assert_allclose(model.memberships()["robotics"], free)
-    found = np.array([topics == ["robotics"] for topics in model.predict(TEXTS)])
-    assert found[free > 0.5].mean() > 0.9
-    assert (TOPIC[found] == planted).mean() > 0.9
+    found = model.predict([TEXTS[i] for i in np.flatnonzero(planted == TOPIC)])
+    assert np.mean([topics == ["robotics"] for topics in found]) > 0.9
     assert model.belief.endswith("of the documents have none of your 5 topics; 3 free topics describe them.")
-    assert model.state_.topics.none_share == pytest.approx(1 / 2 - free.mean(), abs=0.05)
+    assert model.state_.topics.none_share == pytest.approx(3 / 8, abs=0.05)
     assert sum(map(len, model.edit.split("robotics", 2).groups)) > 30
     for wrong in ("robotics", "t0"):
         with pytest.raises(ValueError, match="it is a known topic"):
@@ -184,9 +169,10 @@ def test_an_update_keeps_the_free_topics(model):
     model.update(late, [f"t{i // 10}" if i < 40 and i % 10 < 3 else None for i in range(80)])
     assert model.state_.topics.names == tuple(before.columns[1:-1])
     after = model.memberships()
-    best, now = (table.select(model.state_.topics.names[KNOWN:]).to_numpy()[:480] for table in (before, after))
-    has_free = best.max(axis=1) > 0.5
-    assert (best.argmax(axis=1) == now.argmax(axis=1))[has_free].mean() > 0.95
+    best, now = (
+        table.select(model.state_.topics.names[KNOWN:]).to_numpy()[:480].argmax(axis=1) for table in (before, after)
+    )
+    assert (best == now)[TOPIC >= KNOWN].mean() > 0.95
     none = after["(none)"].to_numpy()[480:]
     assert none[40:].mean() > 0.8
     assert none[:40].mean() < 0.2
@@ -206,7 +192,7 @@ def test_free_topics_come_back_with_other_seeds_and_more_labels(fitted):
         again = [set(other.top_terms(k)) for k in range(KNOWN, len(other.state_.topics))]
         overlap = np.array([[len(a & b) / 10 for b in again] for a in top])
         rows, columns = linear_sum_assignment(-overlap)
-        assert (overlap[rows, columns] >= 0.5).mean() >= 0.75  # one of the four may be another group
+        assert (overlap[rows, columns] >= 0.5).mean() >= 0.8
 
 
 def test_an_evaluation_says_what_labels_that_were_not_drawn_at_random_do_not_show():
