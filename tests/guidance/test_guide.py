@@ -65,7 +65,7 @@ class Case:
         world = "open" if outside else "closed"
         self.guide = learn_guide(self.sample, names, world=world)
         if kind == "no groups":
-            self.guide = replace(self.guide, groups=None, none=None, sizes=None, certainty=None)
+            self.guide = replace(self.guide, groups=None, none=None, sizes=None, merges=None)
         self.P = self.guide.probabilities(self.X, 1, embeddings=self.E)
 
 

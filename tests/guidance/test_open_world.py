@@ -23,10 +23,8 @@ from topicsteer.guidance.open_world import (
     documents_per_label,
     find_groups,
     group_positions,
-    most_important,
     number_of_groups,
     share_outside,
-    summary_of,
     with_groups,
 )
 from topicsteer.guidance.regression import Rivalry
@@ -312,25 +310,6 @@ def test_p_none_is_the_share_of_the_groups():
 
 
 # --- the importance of groups ---
-
-
-def test_the_summary_of_groups_is_that_of_a_slow_loop():
-    P = np.random.default_rng(0).random((50, 3)).astype(np.float32) ** 2
-    P[:, 2] = 0
-    sizes, certainty = summary_of(P)
-    for k in range(2):
-        total = sum(float(p) for p in P[:, k])
-        assert sizes[k] == pytest.approx(total)
-        assert certainty[k] == pytest.approx(sum(float(p) ** 2 for p in P[:, k]) / total)
-    assert (sizes[2], certainty[2]) == (0, 0)  # an empty group
-    assert summary_of(np.ones((4, 1), dtype=np.float32))[1].tolist() == [1]
-    assert summary_of(P[:0])[0].tolist() == [0, 0, 0]
-
-
-def test_the_most_important_groups_are_large_and_certain():
-    sizes, certainty = np.array([16.0, 36, 400, 25, 16]), np.array([1, 0.9, 0.3, 1, 1])  # 4, 4.9, 1.8, 5, 4
-    for n in range(7):
-        assert most_important(sizes, certainty, n).tolist() == [3, 1, 0, 4, 2][:n]
 
 
 def test_the_ratios_of_an_empty_group_are_finite():

@@ -160,7 +160,9 @@ def test_evaluation(fitted):
 def test_edits(fitted, tmp_path):
     kind = fitted[0]
     model = loaded(fitted, tmp_path / "model")
-    model.edit.merge(model.state_.names[2:]).edit.adopt(model.state_.names[2], "food")
+    if len(model.state_.names) > 3:
+        model.edit.merge(model.state_.names[2:])
+    model.edit.adopt(model.state_.names[2], "food")
     assert model.codebook.names == ("finance", "sport", "food")
     new = pile(20, ("cooking",), seed=8)[0]
     assert np.mean([own == ["food"] for own in model.predict(new, embeddings=of_new(kind, new))]) > 0.8
@@ -192,8 +194,8 @@ def test_an_update_with_new_terms_keeps_the_groups(fitted, tmp_path):
     assert vectors.shape[1] == before.guide_.features.vectors.shape[1]
     if kind == "words":
         row = list(model.state_.vocabulary).index("voucher")
-        expected = meaning.term_vectors(["voucher"])[0] / model.state_.idf[row]
-        np.testing.assert_allclose(vectors[row], expected, rtol=1e-5)
+        expected = model.guide_.features.reduced(meaning.term_vectors(["voucher"]))[0] / model.state_.idf[row]
+        np.testing.assert_allclose(vectors[row], expected, rtol=1e-4, atol=1e-5)
     unlabelled = [row for row in range(60) if not labels[row]]
     some = [texts[row] for row in unlabelled]
     again = model.memberships(some, embeddings=of_new(kind, some)).drop("id").to_numpy()
@@ -203,6 +205,7 @@ def test_an_update_with_new_terms_keeps_the_groups(fitted, tmp_path):
     assert np.mean([(k == 0) == (name == "finance") for k, name in zip(main, kinds, strict=True)]) > 0.95
 
 
+@pytest.mark.filterwarnings("ignore:Free topics that have the same top terms")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("earlier", KINDS)
 def test_a_refit_does_not_depend_on_the_embeddings_of_the_model_before(kind, earlier):
