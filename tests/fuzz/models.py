@@ -28,7 +28,7 @@ def corpus(n, seed=0):
     """Texts with one topic each."""
     rng = np.random.default_rng(seed)
     topics = [list(WORDS)[i] for i in rng.integers(3, size=n)]
-    return [" ".join([*rng.choice(WORDS[name].split(), 3), *rng.choice(FILLERS.split(), 5)]) for name in topics], topics
+    return [" ".join([*rng.choice(WORDS[name].split(), 3), *rng.choice(FILLERS, 5)]) for name in topics], topics
 
 
 @functools.cache

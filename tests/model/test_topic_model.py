@@ -366,7 +366,7 @@ def test_words_that_cannot_be_used_are_named():
 @pytest.mark.parametrize("unnamed", [0, 2, 4])
 def test_the_number_of_free_topics_is_found(unnamed):
     texts = planted_texts(5 + unnamed)
-    labels = [f"t{i // 40}" if i < 200 and i % 40 < 8 else None for i in range(len(texts))]
+    labels = [f"t{i // 40}" if i < 200 and i % 40 < 12 else None for i in range(len(texts))]
     model = TopicModel("auto").fit(texts, labels)
     assert len(model.state_.topics) - model.state_.topics.n_known == unnamed
     assert model.free_topics == "auto"

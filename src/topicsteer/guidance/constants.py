@@ -42,6 +42,8 @@ OPEN_SHARE, OPEN_ERRORS = 0.1, (2.0, 3.0)
 ASKED_SHARE = 0.05
 # Groups per known topic, for equally large topics.
 GROUPS = 2.0
+# In small corpora there is at most one group per this many documents outside.
+DOCUMENTS_PER_GROUP = 30
 # Share of meaning where groups of documents are looked for.
 GROUP_SHARE = 0.75
 # Spherical k-means: sharpness, starts and steps. Then rounds of naive Bayes and centroids.

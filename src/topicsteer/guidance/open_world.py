@@ -32,6 +32,7 @@ from topicsteer.guidance.constants import (
     ASKED_SHARE,
     CORE,
     COSINE,
+    DOCUMENTS_PER_GROUP,
     FOLDS,
     GROUP_ROUNDS,
     GROUP_SHARE,
@@ -286,9 +287,13 @@ def _softmax(S: Array) -> Array:
 
 
 def number_of_groups(n_known: int, share: float, wanted: int, n_documents: int) -> int:
-    """Number of groups: `GROUPS` per known topic if free topics are as large as known ones, or as many as wanted."""
+    """Number of groups: `GROUPS` per known topic if free topics are as large as known ones, or as many as wanted.
+
+    Small corpora have fewer.
+    """
     share = min(share, 0.75)
-    return min(max(round(GROUPS * n_known * share / (1 - share)), wanted, 3), n_documents // (2 * LEAST_CORE))
+    found = min(GROUPS * n_known * share / (1 - share), n_documents * share / DOCUMENTS_PER_GROUP)
+    return min(max(round(found), wanted, 3), n_documents // (2 * LEAST_CORE))
 
 
 def with_groups(task: Task, R: Array) -> Task:
