@@ -125,7 +125,7 @@ def test_a_training_is_a_linear_map_of_its_documents():
         learnt = learn(task, CHOICE)
         D = joint(task.latent, task.meaning, learnt.choice.share)[: task.n_documents]
         own = Classes.of(learnt)
-        odds = own.odds(D, task.X[: task.n_documents] @ own.ratios, task.rivalry)
+        odds = own.odds(D, task.X[: task.n_documents] @ own.ratios, task.rivalry, own.regression(D, task.rivalry))
         np.testing.assert_allclose(expit(odds), learnt.probabilities, atol=1e-4)
 
 

@@ -214,16 +214,18 @@ def test_embeddings_are_asked_for_only_if_they_count():
     np.testing.assert_allclose(longer, case.P, atol=1e-5)  # the length of an embedding does not matter
 
 
-def test_known_topics_of_an_open_world_are_the_mean_of_both_sets():
+def test_known_topics_of_an_open_world_are_the_mean_of_both_sets_and_the_regression():
     case = Case("open")
     guide = case.guide
     Z, M = guide.features.of(case.X, 1)
     D = joint(Z, M, guide.share)
     first, second = guide.rivalries
-    closed = expit(guide.known.odds(D, case.X @ guide.known.ratios, first))
-    both = expit(guide.groups.odds(D, case.X @ guide.groups.ratios, second))
+    log_p = guide.groups.regression(D, second)
+    np.testing.assert_allclose(np.exp(log_p).sum(axis=1), 1, atol=1e-5)
+    closed = expit(guide.known.odds(D, case.X @ guide.known.ratios, first, guide.known.regression(D, first)))
+    both = expit(guide.groups.odds(D, case.X @ guide.groups.ratios, second, log_p))
     none, free = case.P[:, -1], both[:, 3:].sum(axis=1)
-    expected = np.sqrt(both[:, :3] * closed[:, :3] * (1 - none)[:, None])
+    expected = (both[:, :3] * closed[:, :3] * np.exp(log_p[:, :3])) ** (1 / 3)
     np.testing.assert_allclose(case.P[:, :3], expected, atol=1e-4)
     assert guide.none.tolist() == [1, 0]  # no labelled outsiders
     np.testing.assert_allclose(none, free / both.sum(axis=1), atol=1e-4)

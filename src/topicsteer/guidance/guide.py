@@ -6,7 +6,7 @@ documents. The guide does. `topicsteer.guidance.train` learns it from labels and
 
 A guide has one or two sets of classes (:class:`Classes`). The first one has the known topics only. In an open world, a
 second one also has groups of documents without a known topic. P(none) is their probability, and known topics have the
-geometric mean of both sets. All scores are linear in the terms up to row norms, so a new document costs one product.
+geometric mean of both sets and of the softmax regression beside the groups. All scores are linear in the terms up to row norms, so a new document costs one product.
 """
 
 from __future__ import annotations
@@ -64,9 +64,12 @@ class Classes:
         dense = np.ascontiguousarray(t * learnt.ridge + c * learnt.centroids, dtype=np.float32)
         return cls(learnt.softmax, dense, np.ascontiguousarray(b * learnt.ratios), d * learnt.shares, mix)
 
-    def odds(self, D: Array, products: Array, rivalry: Rivalry) -> Array:
-        """Log odds (n_documents, n_classes); ``products`` are the terms times ``ratios``."""
-        log_p = rivalry.log_softmax(D @ self.softmax[:-1] + self.softmax[-1])
+    def regression(self, D: Array, rivalry: Rivalry) -> Array:
+        """Log probabilities (n_documents, n_classes) of the softmax regression."""
+        return rivalry.log_softmax(D @ self.softmax[:-1] + self.softmax[-1])
+
+    def odds(self, D: Array, products: Array, rivalry: Rivalry, log_p: Array) -> Array:
+        """Log odds (n_documents, n_classes); ``products`` are terms times ``ratios``, ``log_p`` the `regression`."""
         rest = D @ self.dense + products + self.offset.astype(np.float32)
         return Mix(np.array([self.mix[0], 1.0]), *self.mix[1:]).odds([log_p, rest], rivalry)
 
@@ -173,11 +176,13 @@ class Guide:
         """Write the probabilities of documents with these features and products of terms."""
         covered = len(self.covered)
         rivals, rivals_of_groups = self.rivalries
-        found = expit(self.known.odds(D, products[:, : self.known.ratios.shape[1]], rivals))[:, :covered]
+        n_known = self.known.ratios.shape[1]
+        found = expit(self.known.odds(D, products[:, :n_known], rivals, self.known.regression(D, rivals)))[:, :covered]
         if self.groups is not None and self.none is not None:
-            P = expit(self.groups.odds(D, products[:, self.known.ratios.shape[1] :], rivals_of_groups))
+            log_p = self.groups.regression(D, rivals_of_groups)
+            P = expit(self.groups.odds(D, products[:, n_known:], rivals_of_groups, log_p))
             free, none = free_shares(P, covered, self._tops, self.none)
-            found = np.sqrt(P[:, :covered] * found * (1 - none)[:, None])
+            found = np.cbrt(found * P[:, :covered] * np.exp(log_p[:, :covered]))
             out[:, self.n_known : -1] = free
             out[:, -1] = none
         out[:, self.covered] = found
