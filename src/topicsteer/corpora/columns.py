@@ -23,7 +23,7 @@ from topicsteer.system.values import NO_LABEL, NONE, check_none, is_missing, lab
 
 # Characters that may separate the labels of a cell, the most reliable first.
 SEPARATORS = (";", "|", ",")
-_BETWEEN = re.compile(r"\s*[;|,]\s*")
+_BETWEEN = re.compile("[;|,]")
 # The separator of a cell that holds a list.
 JSON_LIST = "json"
 # Stands for a comma without a space after it.
@@ -166,7 +166,7 @@ class StringSummary:
                 self.absent.add(text)
                 continue
             self.filled += 1
-            self._count(_BETWEEN.split(text))
+            self._count([name.strip() for name in _BETWEEN.split(text)])
             self.longest = max(self.longest, len(cell))
             if self.distinct is not None:
                 key = hash(text)
