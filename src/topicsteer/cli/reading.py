@@ -16,9 +16,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from rich.filesize import decimal
 from typer import Argument, BadParameter, Context, Option
 
-from topicsteer.cli.terminal import amount, call, escape, notify, silence
+from topicsteer.cli.terminal import call, escape, notify, silence
 from topicsteer.report.table_files import check_suffix
 from topicsteer.system.files import Busy, Scratch
 
@@ -204,7 +205,7 @@ def read_corpus(
     limit = available_memory() if memory is None else in_bytes(memory)
     fits = limit is None or need <= limit
     allowed = "allowed" if memory else "available"
-    sizes = f"The fit may need {amount(need)} of memory; {amount(limit)} are {allowed}"
+    sizes = f"The fit may need {decimal(need)} of memory; {decimal(limit or 0)} are {allowed}"
     if not fits:
         notify(f"{sizes}: working in blocks on disk, in {use()}.")
     elif memory is not None and not on_disk:
