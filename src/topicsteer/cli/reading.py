@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from rich.filesize import decimal
 from typer import Argument, BadParameter, Context, Option
 
-from topicsteer.cli.terminal import call, escape, notify, silence
+from topicsteer.cli.terminal import escape, notify, silence
 from topicsteer.report.table_files import check_suffix
 from topicsteer.system.files import Busy, Scratch
 
@@ -53,8 +53,7 @@ def or_standard_input(context: Context, path: Path | None) -> Path | None:
     head = stream.read(1 << 16)
     begins = head.removeprefix(codecs.BOM_UTF8).lstrip()
     suffix = next((suffix for mark, suffix in BEGINNINGS.items() if begins.startswith(mark)), ".csv")
-    copy: Path = context.with_resource(Scratch()) / f"stdin{suffix}"
-    call(copy, "standard input")
+    copy: Path = context.with_resource(Scratch()) / f"standard input{suffix}"
     with copy.open("wb") as file:
         file.write(head)
         shutil.copyfileobj(stream, file)

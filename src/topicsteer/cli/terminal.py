@@ -131,8 +131,6 @@ console = Console(stderr=True)
 LONGEST = 100_000  # characters of a text
 # Seconds until the first sign of life where standard error is no terminal.
 SILENCE = 10.0
-# Temporary files, and what messages call them.
-_aliases: dict[str, str] = {}
 # Topics in the printed table of an evaluation, if there are more, and of an update.
 WEAKEST = 20
 # Results of an evaluation that a terminal does not show.
@@ -196,14 +194,7 @@ def signs_of_life(silence: float) -> types.Progress:
 
 def notify(message: str) -> None:
     """Print a message on standard error."""
-    for path, name in _aliases.items():
-        message = message.replace(path, name)
     console.print(message, highlight=False, soft_wrap=not console.is_terminal)  # a terminal breaks words
-
-
-def call(path: Path, name: str) -> None:
-    """Let messages call a file by a name instead of its path."""
-    _aliases[str(path)] = name
 
 
 def show(values: Mapping[str, Sequence[object]], title: str = "", columns: Iterable[Column] = ()) -> None:
