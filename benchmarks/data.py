@@ -23,14 +23,19 @@ def news() -> tuple[sp.csr_array, list[list[str]], str]:
 
         documents = load_reuters()
         documents = documents.select(i for i, text in enumerate(documents.texts) if len(text) > 250)
-        name, preset = "Reuters", "paper"
+        name = "Reuters"
     else:
         documents = load_docstrings()
-        name, preset = "docstrings", "default"
+        name = "docstrings"
     path = CACHE / f"{name}-{len(documents)}.npz"
     if not path.exists():
         CACHE.mkdir(exist_ok=True)
-        X = TextVectorizer(preset=preset, max_features=2000).fit_transform(documents.texts)
+        if name == "Reuters":
+            from shared.paper_words import letters_only, paper_vectorizer
+
+            X = paper_vectorizer().fit_transform(letters_only(documents.texts))
+        else:
+            X = TextVectorizer(max_features=2000).fit_transform(documents.texts)
         sp.save_npz(path, sp.csr_array(X).astype(np.float32))
     return sp.csr_array(sp.load_npz(path)), [list(labels) for labels in documents.labels], name
 

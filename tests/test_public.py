@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from public_names import PUBLIC
 
 import topicsteer
 
@@ -14,12 +15,12 @@ REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 DOCUMENTED = {
     name for page in REFERENCE.glob("*.md") for name in re.findall(r"^::: (\S+)", page.read_text(), flags=re.M)
 }
-LISTED = {f"{module}.{name}" for module, names in topicsteer.PUBLIC.items() for name in names.split()}
+LISTED = {f"{module}.{name}" for module, names in PUBLIC.items() for name in names.split()}
 
 
 def test_public_names():
-    assert set(topicsteer.__all__) == set(topicsteer.PUBLIC["topicsteer"].split())
-    for module, names in topicsteer.PUBLIC.items():
+    assert set(topicsteer.__all__) == set(PUBLIC["topicsteer"].split())
+    for module, names in PUBLIC.items():
         found = importlib.import_module(module)
         for name in names.split():
             assert getattr(found, name) is not None

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from experiments import corpora
 from experiments.corpora import find_corpus, where_to_get
 from experiments.shared.internals import Supervision, supervise
+from experiments.shared.paper_words import letters_only, paper_vectorizer
 from experiments.shared.terminal import RESULTS, note
 from topicsteer.corpora import Documents, ReadError
 from topicsteer.text import TextVectorizer
@@ -216,9 +217,12 @@ def load(name: str, study: str = "paper") -> Corpus:
 def prepare(name: str, study: str = "paper") -> Corpus:
     """Read a corpus and compute its matrices."""
     documents = STUDIES[study][name]()
-    options = {"preset": "default" if name == "toy" else "paper", "max_features": 2000} if study == "paper" else {}
-    vectorizer = TextVectorizer(**options, sublinear_tf=False)
-    X = sp.csr_array(vectorizer.fit_transform(documents.texts))
+    texts = documents.texts
+    if study == "paper" and name != "toy":
+        vectorizer, texts = paper_vectorizer(), letters_only(texts)
+    else:
+        vectorizer = TextVectorizer(**({"max_features": 2000} if study == "paper" else {}), sublinear_tf=False)
+    X = sp.csr_array(vectorizer.fit_transform(texts))
     counts = count(X, vectorizer.idf_)
     if study != "paper":
         X = sp.csr_array(TextVectorizer().fit_transform(documents.texts))  # sublinear tf, the same terms

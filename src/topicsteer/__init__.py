@@ -10,27 +10,6 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 __all__ = ["TSNMF", "TopicModel", "__version__"]
 
-# Public names by module. All other names may change without notice.
-PUBLIC = {
-    "topicsteer": "TSNMF TopicModel __version__",
-    "topicsteer.corpora": "Documents Labels LabelRecord ReadOptions ReadReport BadRow EmptyTable ReadError TableStream "
-    "read_documents read_table read_folder read_labels attach_labels example_table load_docstrings",
-    "topicsteer.text": "TextVectorizer stop_words",
-    "topicsteer.labels.codebook": "Codebook Topic",
-    "topicsteer.metrics": "average_precision precision_recall",
-    "topicsteer.model.edits": "Edits",
-    "topicsteer.model.labelling": "LabelHelp",
-    "topicsteer.model.findings": "Findings",
-    "topicsteer.model.spool": "Spool spool",
-    "topicsteer.model.settings": "read_topics write_topics",
-    "topicsteer.analysis.topics": "Topics",
-    "topicsteer.analysis.agreement": "Estimate agreement cohen_kappa krippendorff_alpha",
-    "topicsteer.analysis.explain": "Explanation",
-    "topicsteer.analysis.evaluation": "Evaluation",
-    "topicsteer.analysis.label_advice": "label_effects",
-    "topicsteer.report.plots": "shares term_bars topic_map",
-    "topicsteer.backends.block_folder": "BlockFolder BlockWriter",
-}
 # The modules that define the names of the top level.
 _HOME = {"TSNMF": "topicsteer.estimator", "TopicModel": "topicsteer.model.topic_model"}
 

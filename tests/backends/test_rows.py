@@ -10,7 +10,6 @@ import scipy.sparse as sp
 
 from topicsteer.backends import as_rows
 from topicsteer.backends.block_folder import in_blocks, write_blocks
-from topicsteer.backends.in_memory import MemoryRows
 from topicsteer.backends.weight_folder import BlockError
 from topicsteer.labels.forms import supervise
 from topicsteer.nmf.protocols import Problem
@@ -53,42 +52,23 @@ def test_stores_collect_the_results_of_blocks(rows, tmp_path):
     assert not list(tmp_path.glob("weights/*"))
 
 
-def test_a_large_dense_result_of_rows_in_memory_is_a_file(tmp_path):
-    rows, values = MemoryRows(X, large=8 * 10 * 6 - 1), np.random.default_rng(0).random((10, 6))
-    for folder in (None, tmp_path):
-        store = rows.dense_store(folder, "weights", 6, np.float64)
-        store.write(0, iter([values[:7], values[7:]]))
-        np.testing.assert_array_equal(store.close(), values)
-    assert (tmp_path / "weights.npy").exists()
-    assert isinstance(store.close(), np.memmap)
-
-
 def posed(rows, first=None):
     """A problem with three topics and two labels."""
     supervision = supervise({0: "a", 5: "b"}, rows.shape[0])
     return Problem(rows, supervision, ["free"], first=first)
 
 
-@pytest.mark.parametrize("first", [None, lambda rows: np.random.default_rng(0).random((rows.stop - rows.start, 3))])
-def test_large_weights_of_rows_in_memory_are_a_file(first, tmp_path):
-    expected = posed(as_rows(X), first).starting_weights(0)
-    rows = MemoryRows(X, large=8)
-    W = rows.backend(posed(rows, first), Scratch(tmp_path)).weights()
-    W[3] = 7
-    np.testing.assert_array_equal(np.delete(W, 3, axis=0), np.delete(expected, 3, axis=0))
-    np.testing.assert_array_equal(np.load(tmp_path / "document_topics.npy"), W)
-
-
-def test_a_full_disk_is_an_error_before_the_fit(tmp_path, monkeypatch):
+def test_a_full_disk_is_an_error(tmp_path, monkeypatch):
     """Without a reservation, the system would kill the process at the first page that has no room."""
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
-    rows = MemoryRows(X, large=8)
+    rows = write_blocks(tmp_path / "X", [X])
+    backend = rows.backend(posed(rows), Scratch(tmp_path))
     with pytest.raises(BlockError, match=r"could not write document_topics.npy .*: No space left on device"):
-        rows.backend(posed(rows), Scratch(tmp_path))
+        backend.weights()
 
 
 def test_arrays_of_an_earlier_fit_in_the_same_folder_stay(tmp_path):
@@ -99,8 +79,8 @@ def test_arrays_of_an_earlier_fit_in_the_same_folder_stay(tmp_path):
         store.write(0, [W])
         return W, store.close()
 
-    first = fitted(MemoryRows(X, large=8), 1)
-    fitted(MemoryRows(X[:6], large=8), 2)
+    first = fitted(write_blocks(tmp_path / "X", [X]), 1)
+    fitted(write_blocks(tmp_path / "X", [X[:6]]), 2)
     for values in first:
         np.testing.assert_array_equal(values, np.ones((10, 3)))
 

@@ -29,14 +29,6 @@ def test_paths_and_moves(run, table, tmp_path):
     assert "sport>tennis" not in TopicModel.load(model).codebook.parent_names
 
 
-def test_labels_that_look_like_paths_are_pointed_out(run, table, tmp_path):
-    code, _, err = run("fit", table, "--free", 0, "-o", tmp_path / "flat")
-    assert code == 0, err
-    assert "The label 'arts > film' looks like a path below 'arts': --path-separator ' > '" in err.replace("\n", " ")
-    _, _, err = run("fit", table, "--free", 0, "-o", tmp_path / "tree", "--path-separator", " > ")
-    assert "looks like a path" not in err
-
-
 def test_parents_of_the_topics_file(run, table, tmp_path):
     topics = tmp_path / "topics.csv"
     topics.write_text("topic,parent\nsport,\ntennis,sport\nfootball,sport\narts,\nfilm,arts\npaint,arts\n")

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
 
 import polars as pl
 import pytest
@@ -28,7 +29,7 @@ def zeros(path, size, head=b""):
     return path
 
 
-@pytest.mark.parametrize("name", ["bomb.csv.gz", "bomb.jsonl.gz", "bomb.json.gz", "bomb.parquet.gz", "bomb.tsv.gz"])
+@pytest.mark.parametrize("name", ["bomb.csv.gz", "bomb.jsonl.gz", "bomb.json.gz", "bomb.tsv.gz"])
 def test_gzip(tmp_path, name):
     path = zeros(tmp_path / name, 256 << 20, b"id,text,label\n")
     assert path.stat().st_size < 1 << 19
@@ -90,7 +91,7 @@ def test_a_bomb_is_refused_under_a_memory_limit(tmp_path, kind):
         path = zeros(tmp_path / "bomb.csv.gz", 4 << 30, b"id,text,label\n")
     elif kind == "parquet":
         path = tmp_path / "bomb.parquet"
-        pl.select(id=pl.int_range(400_000), label=pl.repeat("x" * 10_000, 400_000)).select(
+        pl.select(id=pl.int_range(40_000), label=pl.repeat("x" * 10_000, 40_000)).select(
             pl.lit(1).alias("id"), "label"
         ).write_parquet(path)
     else:
@@ -119,3 +120,11 @@ def test_a_bomb_is_refused_under_a_memory_limit(tmp_path, kind):
     )
     assert done.returncode == 0, done.stderr[-500:]
     assert "fill the memory" in done.stdout or "columns; at most" in done.stdout
+
+
+def test_spaces_between_labels_take_linear_time(tmp_path):
+    cells = {"id": ["a", "b"], "label": ["tea" + " " * 40_000 + "x", "tea" + " " * 40_000 + ";milk"]}
+    began = time.perf_counter()
+    found = read_labels(pl.DataFrame(cells))
+    assert found.records[1].labels == ["tea", "milk"]
+    assert time.perf_counter() - began < 2  # a quadratic pattern took 11 s

@@ -4,8 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
-
-from topicsteer import PUBLIC
+from public_names import PUBLIC
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 INTERNALS = EXPERIMENTS / "shared" / "internals.py"

@@ -66,7 +66,6 @@ OPTIONS = {
         "--host",
         "--password",
         "--embeddings",
-        "--segmenter",
         "--sheet",
         "--by",
         "--topic",
@@ -106,7 +105,6 @@ WORDS += [
     "model2vec:texts",
     "vectors.npy",
     "objects.npy",
-    "jieba",
     "ftp://x",
     "nan",
 ]

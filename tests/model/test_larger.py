@@ -187,11 +187,6 @@ class TestCluster:
     def test_a_file(self, client, table, whole):
         assert_same(TopicModel(2).fit(table, client=client), whole)
 
-    def test_a_dask_dataframe(self, client, table, whole):
-        frames = pytest.importorskip("dask.dataframe")
-        frame = frames.from_pandas(pl.read_csv(table).to_pandas(), npartitions=3)
-        assert_same(TopicModel(2).fit(frame), whole)
-
     def test_without_guidance(self, client, table):
         assert_same(TopicModel(2, guidance=None).fit(table, client=client), TopicModel(2, guidance=None).fit(table))
 

@@ -192,20 +192,6 @@ def test_a_row_without_terms_gets_no_weight(dtype):
     assert (out == 0).all()
 
 
-@pytest.mark.parametrize("size", [0, 1, 7, 8, 1001])
-@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-def test_unpack_restores_packed_weights(dtype, size, share):
-    rng = np.random.default_rng(size)
-    W = rng.uniform(0.1, 1, size).astype(dtype) * (rng.random(size) < share)
-    bits, values = np.empty(-(-size // 8), np.uint8), np.empty(size, dtype)
-    count = compiled.pack(W, bits, values)
-    np.testing.assert_array_equal(bits, np.packbits(W != 0))
-    np.testing.assert_array_equal(values[:count], W[W != 0])
-    back = np.zeros(8 * len(bits), dtype)
-    assert not count or compiled.unpack(bits, values[:count], back) == count
-    np.testing.assert_array_equal(back[:size], W)
-
-
 def test_products_with_a_prefetched_array(dtype):
     n, t, d = 300, 2 * compiled.FAR // (60 * np.dtype(dtype).itemsize), 60
     X, indptr = csr(3, n, t, dtype, density=0.002)

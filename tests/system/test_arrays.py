@@ -91,22 +91,15 @@ def test_others_can_read_the_files(folder):
         np.testing.assert_array_equal(np.load(folder / entry["file"], allow_pickle=False), ARRAYS[name])
 
 
-def test_model_json_is_readable_and_may_be_laid_out_otherwise(folder):
+def test_model_json_may_be_laid_out_otherwise(folder):
     path = folder / "model.json"
-    assert '\n    "names": ["tea", "コーヒー", ' in path.read_text(encoding="utf-8")
+    assert '"names": ["tea", "コーヒー", ' in path.read_text(encoding="utf-8")
     path.write_text(
         json.dumps(json.loads(path.read_text(encoding="utf-8")), indent=8, sort_keys=True).replace("\n", "\r\n")
     )
     meta, arrays = load(folder)
     assert meta == META
     assert arrays.keys() == ARRAYS.keys()
-
-
-def test_layout_of_model_json(tmp_path):
-    save(tmp_path, {"one": {"two": {"three": 3}}, "list": [[1], {}], "empty": {}}, {"a": np.ones(1)})
-    text = (tmp_path / "model.json").read_text()
-    assert '\n  "meta": {\n    "one": {"two": {"three": 3}},\n    "list": [[1], {}],\n    "empty": {}\n  },\n' in text
-    assert re.search(r'\n  "arrays": \{\n    "a": \{"file": [^\n]*\}\n  \},\n', text)
 
 
 def test_large_files_are_mapped_and_stay_as_they_are(folder, monkeypatch):

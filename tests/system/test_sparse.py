@@ -9,7 +9,6 @@ from problems import make_problem
 
 from topicsteer import TSNMF, metrics
 from topicsteer.backends.block_folder import write_blocks
-from topicsteer.backends.dask import check_block
 from topicsteer.system.arrays import checked_csr
 
 
@@ -54,7 +53,6 @@ def test_every_entrance(tmp_path):
         lambda: TSNMF().fit(X, topics),
         lambda: TSNMF(3).fit([X, bad]),
         lambda: write_blocks(tmp_path / "blocks", [bad]),
-        lambda: check_block(bad, 0),
         lambda: metrics.precision_recall(bad, bad),
     ):
         with pytest.raises(ValueError, match="index 1073741824, but"):

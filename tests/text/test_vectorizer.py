@@ -1,15 +1,11 @@
-"""Text to matrix: against scikit-learn, against a plain Python twin, and against NLTK for the paper's preset."""
+"""Text to matrix: against scikit-learn and against a plain Python twin."""
 
 import json
-import os
 import re
-import sys
-import tarfile
 import unicodedata
 from collections import Counter
 from hashlib import sha256
 from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -25,7 +21,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from topicsteer.text import TextVectorizer, stop_words
-from topicsteer.text.words import LANGUAGES, PAIRED, detect_languages, paper_words, without_spaces
+from topicsteer.text.words import LANGUAGES, PAIRED, detect_languages, without_spaces
 
 PATTERN = r"(?!\d+(?![^\W_]))[^\W_]{2,}"  # our words, as scikit-learn spells it
 ALL = {"min_df": 1, "max_df": 1.0, "max_features": None, "sublinear_tf": False, "stop_words": None}
@@ -265,7 +261,6 @@ def test_empty_texts_give_empty_rows():
         (["red"], {"ngram_range": (2, 1)}, r"ngram_range is \(2, 1\)"),
         (["red"], {"ngram_range": (1, 2, 3)}, "expected two numbers"),
         (["red"], {"threads": 0}, "'threads' parameter of TextVectorizer must be"),
-        (["red"], {"preset": "papr"}, "'preset' parameter"),
         (["red"], {"stop_words": "klingon"}, "no stop words for language 'klingon': expected one of en, de"),
     ],
 )
@@ -341,7 +336,7 @@ def test_many_scripts():
     ]
 
 
-def test_presets_for_few_texts_and_many():
+def test_options_for_few_texts_and_many():
     texts = ["grain ship"] * 60 + ["rate bank"] * 39
     assert len(TextVectorizer().fit(texts).vocabulary_) == 4
     assert list(TextVectorizer().fit([*texts, "rare rate"]).vocabulary_) == ["bank", "rate"]
@@ -388,78 +383,6 @@ def test_languages_by_name_and_code():
     vectorizer = TextVectorizer().fit([ARTICLE_1["de"]])
     assert vectorizer.languages_ == ["de"]
     assert vectorizer.stop_words_ == stop_words("de")
-
-
-@pytest.fixture
-def nltk_data():
-    pytest.importorskip("nltk", reason="the extra `paper` is not installed")
-    try:
-        paper_words()
-    except LookupError as error:
-        pytest.skip(str(error))
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("nltk_data")
-def test_paper_preset_is_nltk_word_for_word():
-    from nltk.corpus import stopwords
-    from nltk.stem import WordNetLemmatizer
-    from nltk.tokenize import TreebankWordTokenizer
-
-    texts = [
-        "The U.S. banks' 3.5 pct rates weren't \"raised\" in 1987; they cannot be, he does say.",
-        "Gonna ship 10-tonne loads of wheat, women and children first! Gimme the geese's wolves...",
-    ]
-    archive = Path(os.environ.get("TOPICSTEER_DATA", "")) / "reuters21578.tar.gz"
-    if archive.exists():
-        with tarfile.open(archive) as tar:
-            member = next(member for member in tar if member.name.endswith("reut2-000.sgm"))
-            stories = tar.extractfile(member).read().decode("latin-1")
-        texts += re.findall(r"<BODY>(.*?)</BODY>", stories, re.DOTALL)[:300]
-    stop, lemma, tokenize = (
-        set(stopwords.words("english")),
-        WordNetLemmatizer().lemmatize,
-        TreebankWordTokenizer().tokenize,
-    )
-
-    def words(text):
-        for token in tokenize(re.sub(r"[\W\d_]+", " ", text).lower()):
-            if token not in stop and lemma(token) not in stop and len(lemma(token)) >= 3:
-                yield lemma(token)
-
-    expected = TfidfVectorizer(analyzer=lambda text: list(words(text)), max_features=2000)
-    vectorizer = TextVectorizer(preset="paper")
-    X = vectorizer.fit_transform(texts)
-    if len(texts) == 2:
-        np.testing.assert_allclose(X.toarray(), expected.fit_transform(texts).toarray(), atol=1e-6)
-        return
-    assert X.shape[1] == 2000
-    expected.set_params(max_features=None, vocabulary=vectorizer.vocabulary_)
-    np.testing.assert_allclose(X.toarray(), expected.fit_transform(texts).toarray(), atol=1e-6)
-    frequencies = Counter(word for text in texts for word in words(text))
-    chosen = sorted(frequencies, key=lambda word: (-frequencies[word], word))[:2000]
-    assert list(vectorizer.vocabulary_) == sorted(chosen)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("nltk_data")
-def test_paper_preset_without_its_data(monkeypatch):
-    import nltk
-
-    def missing() -> None:
-        raise LookupError
-
-    paper_words.cache_clear()
-    monkeypatch.setattr(nltk.corpus.wordnet, "ensure_loaded", missing)
-    with pytest.raises(LookupError, match=r"python -m nltk.downloader wordnet stopwords.*NLTK_DATA"):
-        TextVectorizer(preset="paper").fit(["grain"])
-
-
-def test_paper_preset_without_nltk(monkeypatch):
-    paper_words.cache_clear()
-    monkeypatch.setitem(sys.modules, "nltk", None)
-    with pytest.raises(ImportError, match="pip install nltk"):
-        TextVectorizer(preset="paper").fit(["grain"])
 
 
 def test_new_texts_are_weighed_as_if_all_had_been_fitted_at_once():

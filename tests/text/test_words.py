@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from topicsteer.text import TextVectorizer
 from topicsteer.text.tokens import read
-from topicsteer.text.words import Splitter, words_of
+from topicsteer.text.words import words_of
 
 TEXTS = [
     "Ships carry grain, and 3 ships carry oil (1987).",
@@ -20,24 +20,22 @@ TEXTS = [
 ] * 3
 
 
-def kernel_words(text, digits, pairs):
-    split = Splitter({"preset": "default" if digits else "paper", "segmented": not pairs})
-    tokens = read([text], map, split)
+def kernel_words(text, pairs):
+    tokens = read([text], map, pairs=pairs)
     ((ids, _),) = tokens.chunks
     return tokens.words.words(ids)
 
 
-@pytest.mark.parametrize("digits", [True, False])
 @pytest.mark.parametrize("pairs", [True, False])
-def test_words_equal_the_kernel(digits, pairs):
+def test_words_equal_the_kernel(pairs):
     for text in TEXTS:
-        assert words_of(text, digits=digits, pairs=pairs) == kernel_words(text, digits, pairs)
+        assert words_of(text, pairs=pairs) == kernel_words(text, pairs)
 
 
 @given(st.text(max_size=40))
 @settings(max_examples=300, deadline=None)
 def test_words_of_any_text_equal_the_kernel(text):
-    assert words_of(text, digits=True, pairs=True) == kernel_words(text, True, True)
+    assert words_of(text, pairs=True) == kernel_words(text, True)
 
 
 @pytest.mark.parametrize(
@@ -52,3 +50,16 @@ def test_rows_equal_the_kernel(options):
         np.testing.assert_array_equal(getattr(few, name), getattr(many, name))
         assert getattr(few, name).dtype == getattr(many, name).dtype
     assert vectorizer.transform([]).shape == (0, len(vectorizer.vocabulary_))
+
+
+def marked(vectorizer, text):
+    return [text[start:end] for start, end, _ in vectorizer.locate(text)]
+
+
+def test_pairs_are_found_in_the_text():
+    vectorizer = TextVectorizer(stop_words=None).fit(["東京都のAI技術", "cafe\u0301 か\u3099くせい"])
+    for one in (vectorizer, TextVectorizer.from_state(*vectorizer.get_state())):
+        assert marked(one, "AI: 東京都") == ["AI", "東京", "京都"]
+        # composed and decomposed characters are the same word, at their own places
+        assert marked(one, "(CAFÉ) Cafe\u0301s cafe\u0301! がくせい") == ["CAFÉ", "cafe\u0301", "がく", "くせ", "せい"]
+        assert marked(one, "か\u3099くせい") == ["か\u3099く", "くせ", "せい"]

@@ -19,16 +19,8 @@ from topicsteer.system.arrays import checked_csr
 from topicsteer.system.files import Scratch
 
 
-def is_distributed(X: object) -> bool:
-    """Whether X is on a cluster: a Dask array, a list of delayed blocks or of futures, or :class:`ClusterBlocks`."""
-    if isinstance(X, ClusterBlocks):
-        return True
-    blocks = X if isinstance(X, list | tuple) and X else [X]
-    return all(type(block).__module__.split(".")[0] in ("dask", "distributed") for block in blocks)
-
-
 def as_rows(X: object) -> Rows:
-    """The rows of a matrix, of a folder of blocks or its path, or of a Dask collection; rows are returned unchanged.
+    """The rows of a matrix, or of a folder of blocks or its path; rows are returned unchanged.
 
     Examples
     --------
@@ -39,8 +31,6 @@ def as_rows(X: object) -> Rows:
         return X
     if isinstance(X, str | os.PathLike):
         return BlockFolder(X)
-    if is_distributed(X):
-        return ClusterBlocks(X)
     return MemoryRows(X if isinstance(X, sp.csr_array) else sp.csr_array(X))
 
 
@@ -49,7 +39,7 @@ def on_disk(rows: Rows, path: Path) -> Rows:
     return rows if rows.matrix is None else write_blocks(path, in_blocks(rows.matrix))
 
 
-def on_cluster(rows: Rows, client: object) -> Rows:
+def on_cluster(rows: Rows, client: object) -> ClusterBlocks:
     """Return rows on disk, to be read by the workers of a cluster; all workers must have access to the folder."""
     if not isinstance(rows, BlockFolder):
         raise TypeError("a cluster needs rows on disk.")
@@ -59,8 +49,8 @@ def on_cluster(rows: Rows, client: object) -> Rows:
 
 def stored_rows(X: object, folder: str | os.PathLike[str] | None) -> tuple[Rows, Scratch] | None:
     """Return rows on disk or on a cluster, checked, with their scratch folder; None if X is a matrix in memory."""
-    if is_distributed(X):
-        return as_rows(X), Scratch(folder).claim()
+    if isinstance(X, ClusterBlocks):
+        return X, Scratch(folder).claim()
     blocks = as_blocks(X)
     if blocks is None:
         if folder is not None:

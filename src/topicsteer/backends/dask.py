@@ -1,4 +1,4 @@
-"""Factorisation on a Dask cluster: the rows of X stay on the workers, and tasks update the W of their blocks.
+"""Factorisation on a Dask cluster: the workers read the blocks of a shared folder, and tasks update their W.
 
 Only H is sent to the workers, and only sums return; the workers add them up in a tree. A task reads one version of its
 block's W from a folder that all machines share, and writes the next. It depends on no earlier task, so Dask can repeat
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,20 +27,10 @@ from numpy.typing import NDArray
 
 from topicsteer.backends.block_folder import BlockError, BlockFolder, StoredBackend, StoredRows, update_stored_block
 from topicsteer.backends.weight_folder import WeightFolder, writing
-from topicsteer.nmf.blocks import (
-    Block,
-    Penalties,
-    RowConstraints,
-    Sums,
-    canonical,
-    check_scale,
-    mix_rows,
-    slices,
-    tree_sum,
-)
+from topicsteer.nmf.blocks import Block, Penalties, RowConstraints, Sums, check_scale, mix_rows, slices, tree_sum
 from topicsteer.nmf.protocols import Problem
 from topicsteer.nmf.solvers import Step
-from topicsteer.system.arrays import checked_csr, load_array
+from topicsteer.system.arrays import load_array
 from topicsteer.system.failures import warn_user
 from topicsteer.system.files import Scratch
 from topicsteer.system.threads import OrderedMap, interrupted
@@ -101,44 +91,28 @@ def _no_workers(client: Any, otherwise: str) -> str:
 
 
 class ClusterBlocks(StoredRows):
-    """Rows of a sparse matrix on the workers of a Dask cluster (see `topicsteer.nmf.protocols.Rows`).
+    """Rows of a folder of blocks that the workers of a Dask cluster read (see `topicsteer.nmf.protocols.Rows`).
 
-    Any worker can read the blocks of a folder, so a task updates ``blocks_per_task`` neighbouring blocks, a power of
-    two. Their sums are a branch of the same tree, and fewer sums travel. Other blocks have one task each, on the worker
-    that holds them.
+    Any worker can read any block, so a task updates ``blocks_per_task`` neighbouring blocks, a power of two. Their sums
+    are a branch of the same tree, and fewer sums travel.
 
     Parameters
     ----------
-    X : BlockFolder, dask array, or list of delayed or futures of sparse blocks
-    client : distributed.Client, optional
-        Default: the current client.
+    X : BlockFolder
+    client : distributed.Client
     """
 
-    def __init__(self, X: Any, client: Any = None) -> None:
-        self.client = _client() if client is None else client
+    def __init__(self, X: BlockFolder, client: Any) -> None:
+        self.client, self.shape, self.dtype, self.starts = client, X.shape, X.dtype, X.starts
+        self.blocks = [DaskBlock(str(X.path), number) for number in range(len(X))]
         self.blocks_per_task = 1
-        self.blocks: list[DaskBlock]
-        if isinstance(X, BlockFolder):
-            self.blocks = [_FolderBlock(str(X.path), number) for number in range(len(X))]
-            threads = sum(self.client.nthreads().values())
-            while len(X) > 4 * threads * self.blocks_per_task:
-                self.blocks_per_task *= 2
-        else:
-            if hasattr(X, "to_delayed"):
-                X = X.rechunk({1: -1}).to_delayed().ravel().tolist()
-            futures = self.client.compute([block for block in X if hasattr(block, "__dask_graph__")]) or list(X)
-            self.blocks = [
-                self.submit(f"block-{number}", check_block, future, number) for number, future in enumerate(futures)
-            ]
+        threads = sum(self.client.nthreads().values())
+        while len(X) > 4 * threads * self.blocks_per_task:
+            self.blocks_per_task *= 2
         described = gather(self.client, [self.submit("describe", _describe, block) for block in self.blocks])
-        terms, dtypes, sizes, largest = zip(*described, strict=True)
+        sizes, largest = zip(*described, strict=True)
         check_scale(max(largest))
-        if len(set(terms)) != 1:
-            raise BlockError(f"the blocks have different numbers of columns: {sorted(set(terms))}.")
         self.sizes: NDArray[np.int32] = np.concatenate(sizes)
-        self.starts = np.cumsum([0, *map(len, sizes)])
-        self.dtype = np.result_type(*dtypes)
-        self.shape = int(self.starts[-1]), terms[0]
 
     def __len__(self) -> int:
         return len(self.blocks)
@@ -169,12 +143,10 @@ class ClusterBlocks(StoredRows):
     def tasks(self) -> tuple[list[slice], list[dict[str, Any]]]:
         """Return the blocks of each task, and the arguments of ``submit`` that place the task.
 
-        Neighbouring blocks of a folder prefer the same worker, so that most sums need not travel; idle workers may take
-        tasks from others. For other blocks, Dask itself prefers the worker that holds the block.
+        Neighbouring blocks prefer the same worker, so that most sums need not travel; idle workers may take tasks from
+        others.
         """
         runs = slices(len(self), self.blocks_per_task)
-        if not isinstance(self.blocks[0], _FolderBlock):
-            return runs, [{}] * len(runs)
         workers = [address for address, threads in sorted(self.client.nthreads().items()) for _ in range(threads)]
         best = [workers[i * len(workers) // len(runs) : i * len(workers) // len(runs) + 1] for i in range(len(runs))]
         return runs, [{"workers": one, "allow_other_workers": True} if one else {} for one in best]
@@ -279,60 +251,22 @@ def shared_folder(client: Any, path: Path) -> None:
         )
 
 
-def _client() -> Any:
-    try:
-        from distributed import get_client
-    except ImportError as error:
-        raise ImportError("this needs Dask: pip install 'dask[distributed]'") from error
-    try:
-        return get_client()
-    except ValueError as error:
-        raise ValueError(
-            "X is a Dask collection, but there is no cluster: start one with "
-            "`from dask.distributed import Client; client = Client(security=True)`."
-        ) from error
-
-
-class _WorkerBlock(sp.csr_array):
-    """A block in the memory of a worker; Dask reads its size, and runs its tasks on that worker."""
-
-    def __sizeof__(self) -> int:
-        return int(self.data.nbytes + self.indices.nbytes + self.indptr.nbytes)
-
-
 @dataclass(frozen=True)
-class _FolderBlock:
+class DaskBlock:
     """A block of a folder; its tasks need only H, so Dask runs them on any idle worker."""
 
     path: str
     number: int
 
-
-# A block in the memory of a worker, or in a folder.
-DaskBlock: TypeAlias = sp.csr_array | _FolderBlock
-
-
-def _rows_of(X: DaskBlock) -> sp.csr_array:
-    """Return the rows of a block."""
-    return BlockFolder(X.path)[X.number] if isinstance(X, _FolderBlock) else X
+    def rows(self) -> sp.csr_array:
+        """Return the rows of the block."""
+        return BlockFolder(self.path)[self.number]
 
 
-def check_block(X: sp.sparray, number: int) -> sp.csr_array:
-    """Return a block as a CSR with valid entries."""
-    dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-    X = canonical(checked_csr(X, f"block {number}", dtype=dtype))
-    if X.nnz and not (X.data.min() >= 0 and X.data.max() < np.inf):
-        raise BlockError(f"block {number} has entries that are negative, NaN or infinite: repair them.")
-    X = _WorkerBlock(X)
-    X.indices, X.indptr = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
-    return X
-
-
-def _describe(X: DaskBlock) -> tuple[int, np.dtype[np.floating], NDArray[np.int32], float]:
-    if isinstance(X, _FolderBlock):
-        BlockFolder(X.path).check_block(X.number)
-    X = _rows_of(X)
-    return X.shape[1], X.dtype, np.diff(X.indptr).astype(np.int32), float(X.data.max(initial=0))
+def _describe(X: DaskBlock) -> tuple[NDArray[np.int32], float]:
+    """Check a block, and return the number of entries of each row and the largest entry."""
+    largest = BlockFolder(X.path).check_block(X.number)
+    return np.diff(X.rows().indptr).astype(np.int32), largest
 
 
 def _mix(X: sp.csr_array, weights: sp.csc_array) -> NDArray[np.float64]:
@@ -344,7 +278,7 @@ def _identity(value: T) -> T:
 
 
 def _apply(function: Callable[[sp.csr_array, G], T], X: DaskBlock, given: G) -> T:
-    return function(_rows_of(X), given)
+    return function(X.rows(), given)
 
 
 def _update_blocks(
@@ -354,7 +288,7 @@ def _update_blocks(
     update = partial(update, step=_with_local_H(step))
 
     def one(number: int, X: DaskBlock) -> Sums:
-        return update_stored_block(update, _rows_of(X), read_constraints(weights, number), weights, number, version)
+        return update_stored_block(update, X.rows(), read_constraints(weights, number), weights, number, version)
 
     return tree_sum((one(number, X) for number, X in enumerate(blocks, first)), Sums.__iadd__)
 
@@ -376,4 +310,4 @@ def _with_local_H(step: Step) -> Step:
 def _apply_to_block(
     function: Callable[[Block], T], X: DaskBlock, weights: WeightFolder, number: int, version: int
 ) -> T:
-    return function(Block.of(_rows_of(X), weights.read(number, version), read_constraints(weights, number)))
+    return function(Block.of(X.rows(), weights.read(number, version), read_constraints(weights, number)))

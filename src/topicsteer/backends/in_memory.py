@@ -12,7 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from topicsteer.backends.weight_folder import new_array, writing
 from topicsteer.nmf.blocks import Block, Sums, mix_rows, split_into_blocks, tree_sum
 from topicsteer.nmf.protocols import FitBackend, Problem
 from topicsteer.nmf.solvers import Step
@@ -23,10 +22,6 @@ from topicsteer.system.types import Array
 
 T = TypeVar("T")
 G = TypeVar("G")
-
-
-# Larger dense results are kept in a file, so that the system can reclaim their memory.
-LARGE = 1 << 27
 
 
 @dataclass
@@ -46,38 +41,24 @@ class MemoryStore:
 
 @dataclass
 class DenseMemoryStore:
-    """A store for a dense array: in memory, or in a file if there is a path."""
+    """A store for a dense array in memory."""
 
-    shape: tuple[int, int]
-    dtype: DTypeLike
-    path: Path | None = None
-    array: Array = field(default_factory=lambda: np.empty((0, 0)))
+    array: Array
 
     def write(self, number: int, arrays: Iterable[Array]) -> None:
         """Store all rows, in consecutive arrays."""
-        if self.path is None:
-            self.array = np.empty(self.shape, dtype=self.dtype)
-            first = 0
-            for rows in arrays:
-                self.array[first : first + len(rows)] = rows
-                first += len(rows)
-            return
-        self.path.unlink(missing_ok=True)  # arrays of an earlier fit may still be mapped from the old file
-        with writing(self.path.parent, f"write {self.path.name}"), open(self.path, "wb") as file:
-            header = {"descr": np.dtype(self.dtype).str, "fortran_order": False, "shape": self.shape}
-            np.lib.format.write_array_header_1_0(file, header)
-            for rows in arrays:
-                np.ascontiguousarray(rows, dtype=self.dtype).tofile(file)
+        first = 0
+        for rows in arrays:
+            self.array[first : first + len(rows)] = rows
+            first += len(rows)
 
     def close(self) -> Array:
         """Return the stored rows."""
-        return self.array if self.path is None else np.asanyarray(np.load(self.path, mmap_mode="c"))
+        return self.array
 
 
 class MemoryRows:
     """The rows of a CSR in memory, as one block (see `topicsteer.nmf.protocols.Rows`).
-
-    Dense results of more than ``large`` bytes go to a file if there is a folder.
 
     Examples
     --------
@@ -86,9 +67,8 @@ class MemoryRows:
     array([[1., 0., 2.]])
     """
 
-    def __init__(self, matrix: sp.csr_array, *, large: int = LARGE) -> None:
+    def __init__(self, matrix: sp.csr_array) -> None:
         self.matrix = matrix
-        self.large = large
         self.shape: tuple[int, int] = matrix.shape
         self.dtype: np.dtype[np.floating] = matrix.dtype
         self.starts = np.array([0, self.shape[0]], dtype=np.int64)
@@ -103,34 +83,21 @@ class MemoryRows:
         return mix_rows(weights, [(0, self.matrix)], self.shape[1])
 
     def backend(self, problem: Problem, scratch: Scratch | None) -> MemoryBackend:
-        """Return a backend that updates W with threads of this process: in memory, or in a file if W is large."""
+        """Return a backend that updates W with threads of this process."""
         n, d = self.shape[0], problem.n_topics
         refuse_beyond_memory(n * d * self.dtype.itemsize, f"The topic weights of {n} documents and {d} topics")
-        W = self._starting_weights(problem, scratch)
+        W = problem.starting_weights(0)
         return MemoryBackend(
             split_into_blocks(Block.of(self.matrix, W, problem.constraints(0), problem.E), self.shape[1]), W
         )
-
-    def _starting_weights(self, problem: Problem, scratch: Scratch | None) -> Array:
-        shape = self.shape[0], problem.n_topics
-        if scratch is None or shape[0] * shape[1] * self.dtype.itemsize <= self.large:
-            return problem.starting_weights(0)
-        path = scratch.path / "document_topics.npy"
-        with writing(path.parent, f"write {path.name}"):
-            W = np.asarray(new_array(path, self.dtype, shape))
-            if problem.first is not None:
-                W[:] = problem.starting_weights(0)
-        return W
 
     def each(self, function: Callable[[sp.csr_array, G], T], given: Sequence[G]) -> Iterator[T]:
         """As in `topicsteer.nmf.protocols.Rows`."""
         return (function(self.matrix, one) for one in given)
 
     def dense_store(self, folder: Path | None, name: str, width: int, dtype: DTypeLike) -> DenseMemoryStore:
-        """Return a store in memory, or in the file ``folder/name.npy`` if the array is large."""
-        shape = self.shape[0], width
-        large = folder is not None and shape[0] * width * np.dtype(dtype).itemsize > self.large
-        return DenseMemoryStore(shape, dtype, folder / f"{name}.npy" if folder is not None and large else None)
+        """Return a store in memory."""
+        return DenseMemoryStore(np.empty((self.shape[0], width), dtype=dtype))
 
     def sparse_store(self, folder: Path | None, name: str, width: int, dtype: DTypeLike) -> MemoryStore:
         """Return a store in memory."""

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from topicsteer.nmf import kernels as _kernels
 from topicsteer.system.files import replacing, reserve
 from topicsteer.system.types import Array
 
@@ -64,37 +63,38 @@ class WeightFolder:
 
     def read(self, number: int, version: int) -> Array:
         """Return the W of a block; zero before the first version."""
-        _kernels.prepare(self.dtype)
         shape = int(self.starts[number + 1] - self.starts[number]), self.d
         size = shape[0] * shape[1]
         path = self._file(number, version)
         if version == 0 and not path.exists():
             return np.zeros(shape, dtype=self.dtype)
-        W = np.empty(-(-size // 8) * 8, dtype=self.dtype)
+        W = np.zeros(size, dtype=self.dtype)
         try:
             with open(path, "rb") as file:
-                bits, values = np.fromfile(file, np.uint8, len(W) // 8), np.fromfile(file, self.dtype)
-            if 8 * len(bits) != len(W):
+                bits, values = np.fromfile(file, np.uint8, -(-size // 8)), np.fromfile(file, self.dtype)
+            if 8 * len(bits) < size:
                 raise ValueError("it is too short")
-            stock = values if len(values) else np.zeros(1, dtype=self.dtype)  # the kernel needs at least one value
-            if _kernels.unpack(bits, stock, W) != len(values):
+            filled = np.unpackbits(bits, count=size).view(np.bool_)
+            if np.count_nonzero(filled) != len(values):
                 raise ValueError("its bits and values do not match")
+            W[filled] = values
         except (OSError, ValueError) as error:
             raise BlockError(
                 f"the weights of block {number} cannot be read: {path} ({error}). Delete {self.path} and fit again."
             ) from error
-        return W[:size].reshape(shape)
+        return W.reshape(shape)
 
     def write(self, number: int, version: int, W: Array) -> None:
         """Write the W of a block; a repeated write of the same version writes the same file."""
         path = self._file(number, version)
-        _kernels.prepare(self.dtype)
-        bits, values = np.empty(-(-W.size // 8), dtype=np.uint8), np.empty(W.size, dtype=self.dtype)
-        count = _kernels.pack(np.ascontiguousarray(W, dtype=self.dtype).reshape(-1), bits, values)
+        W = np.asarray(W, dtype=self.dtype).reshape(-1)
+        filled = W != 0
         errors_explained = writing(self.path, f"write the weights of block {number}")
         with errors_explained, replacing(path, sweeping=False) as unfinished, open(unfinished, "wb") as file:
-            bits.tofile(file)  # without a header, which Python would parse under the GIL while other threads wait
-            values[:count].tofile(file)
+            np.packbits(filled).tofile(
+                file
+            )  # without a header, which Python would parse under the GIL while other threads wait
+            W[filled].tofile(file)
 
     def mapped(self, version: int, path: Path) -> Array:
         """Write all rows of a version to a file, and return it as a memory-mapped array."""

@@ -119,7 +119,6 @@ def fit(
 ) -> None:
     """Fit a model to a table of texts with some labels, and save it."""
     from topicsteer import TopicModel
-    from topicsteer.corpora.columns import path_hint
     from topicsteer.model.settings import BUILT_IN, WORDS
     from topicsteer.model.spool import Spool
 
@@ -138,11 +137,8 @@ def fit(
         if report is not None:
             model.report(report, title=f"Topics of {Path(source).name}", progress=progress)
         table, belief = model.state_.topics.table(TERMS, none=True), model.belief  # while the files on disk exist
-        hint = path_hint(map(str, model.codebook.names))
     if not quiet:
         show_topics(table, repr(model)[1:-1], belief)
-    if path_separator is None and hint:
-        notify(escape(hint))
     command = ["topicsteer", "report", str(out), str(source), "--out", "report.html"]
     after = f"Next: {shlex.join(command)}" if report is None else f"The report is in {report}."
     notify(f"Saved in {out}. {escape(after)}")
@@ -273,23 +269,12 @@ def demo(
     notify(f"The docstrings of installed packages: {len(labels):,} documents, {kept:,} of them with their labels.")
     table = model.state_.topics.table(TERMS, none=True)
     show_topics(table, "Topics of the built-in corpus", model.belief)
-    notify(_truth(table, complete))
     notify("\nAn unlabelled document, explained word by word:\n")
     Console().print(model.explain(documents.texts[documents.ids.index("scipy.linalg.svd")][:600]))
     with working() as progress:
         model.report(out, title="The docstrings of Python's scientific packages", progress=progress)
     here = "topicsteer" if shutil.which("topicsteer") else shlex.quote(sys.argv[0])  # make demo: in .venv
     notify(f"\nThe report is in {out}. Next: {here} label (label in the browser), or {here} fit yours.csv")
-
-
-def _truth(table: Any, complete: "Documents") -> str:
-    """A comparison of the estimate of no known topic with the complete labels."""
-    shares = dict(zip(table["kind"], table["share"], strict=True))
-    outside = sum(not set(own) - set(UNNAMED) for own in complete.labels) / len(complete)
-    return (
-        f"Nobody named {', '.join(UNNAMED[:-1])} and {UNNAMED[-1]}: all labels of these topics were removed."
-        f" In truth, {outside:.0%} of the documents have no known topic; the estimate is {shares['none']:.0%}."
-    )
 
 
 # --- a fitted model ---

@@ -16,9 +16,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from rich.filesize import decimal
 from typer import Argument, BadParameter, Context, Option
 
-from topicsteer.cli.terminal import amount, call, escape, notify, silence
+from topicsteer.cli.terminal import escape, notify, silence
 from topicsteer.report.table_files import check_suffix
 from topicsteer.system.files import Busy, Scratch
 
@@ -52,8 +53,7 @@ def or_standard_input(context: Context, path: Path | None) -> Path | None:
     head = stream.read(1 << 16)
     begins = head.removeprefix(codecs.BOM_UTF8).lstrip()
     suffix = next((suffix for mark, suffix in BEGINNINGS.items() if begins.startswith(mark)), ".csv")
-    copy: Path = context.with_resource(Scratch()) / f"stdin{suffix}"
-    call(copy, "standard input")
+    copy: Path = context.with_resource(Scratch()) / f"standard input{suffix}"
     with copy.open("wb") as file:
         file.write(head)
         shutil.copyfileobj(stream, file)
@@ -204,7 +204,7 @@ def read_corpus(
     limit = available_memory() if memory is None else in_bytes(memory)
     fits = limit is None or need <= limit
     allowed = "allowed" if memory else "available"
-    sizes = f"The fit may need {amount(need)} of memory; {amount(limit)} are {allowed}"
+    sizes = f"The fit may need {decimal(need)} of memory; {decimal(limit or 0)} are {allowed}"
     if not fits:
         notify(f"{sizes}: working in blocks on disk, in {use()}.")
     elif memory is not None and not on_disk:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -132,8 +131,6 @@ console = Console(stderr=True)
 LONGEST = 100_000  # characters of a text
 # Seconds until the first sign of life where standard error is no terminal.
 SILENCE = 10.0
-# Temporary files, and what messages call them.
-_aliases: dict[str, str] = {}
 # Topics in the printed table of an evaluation, if there are more, and of an update.
 WEAKEST = 20
 # Results of an evaluation that a terminal does not show.
@@ -158,8 +155,7 @@ def working(pause: float = SILENCE) -> Iterator[types.Progress]:
         yield lambda *_: None
         return
     if not console.is_terminal:
-        with signs_of_life(pause) as progress:
-            yield progress
+        yield signs_of_life(pause)
         return
     name, count = TextColumn("{task.description:<10}"), TextColumn("{task.completed:,} {task.fields[detail]}")
     columns = (SpinnerColumn(), name, BarColumn(), count, TimeElapsedColumn(), TimeRemainingColumn())
@@ -177,43 +173,28 @@ def working(pause: float = SILENCE) -> Iterator[types.Progress]:
         yield progress
 
 
-@contextmanager
-def signs_of_life(silence: float) -> Iterator[types.Progress]:
+def signs_of_life(silence: float) -> types.Progress:
     """Print the present stage after some seconds, and again at growing intervals, so that a log stays short."""
-    began, ended = time.monotonic(), threading.Event()
-    now: list[tuple[str, int, int | None, str]] = [("reading", 0, None, "")]
+    began = time.monotonic()
+    due = began + silence
 
     def progress(stage: str, done: int, total: int | None, detail: str) -> None:
-        now[0] = stage, done, total, detail
+        nonlocal due, silence
+        now = time.monotonic()
+        if now < due:
+            return
+        amount = f" {done:,} of {total:,}" if total else f" {done:,}" if done else ""
+        where = escape(f"{stage}{amount}{f', {detail}' if detail else ''}")
+        notify(f"[dim]working for {now - began:,.0f} s: {where}[/dim]")
+        silence *= 1.5
+        due = now + silence
 
-    def speak() -> None:
-        pause = silence
-        while not ended.wait(pause):
-            stage, done, total, detail = now[0]
-            amount = f" {done:,} of {total:,}" if total else f" {done:,}" if done else ""
-            where = escape(f"{stage}{amount}{f', {detail}' if detail else ''}")
-            notify(f"[dim]working for {time.monotonic() - began:,.0f} s: {where}[/dim]")
-            pause *= 1.5
-
-    thread = threading.Thread(target=speak, daemon=True)
-    thread.start()
-    try:
-        yield progress
-    finally:
-        ended.set()
-        thread.join()
+    return progress
 
 
 def notify(message: str) -> None:
     """Print a message on standard error."""
-    for path, name in _aliases.items():
-        message = message.replace(path, name)
     console.print(message, highlight=False, soft_wrap=not console.is_terminal)  # a terminal breaks words
-
-
-def call(path: Path, name: str) -> None:
-    """Let messages call a file by a name instead of its path."""
-    _aliases[str(path)] = name
 
 
 def show(values: Mapping[str, Sequence[object]], title: str = "", columns: Iterable[Column] = ()) -> None:
@@ -293,13 +274,6 @@ def show_evaluation(result: Evaluation, weakest: int = WEAKEST) -> None:
 def escape(text: str) -> str:
     """Escape markup and control characters."""
     return markup.escape(visible(text, limit=LONGEST))
-
-
-def amount(size: int | None) -> str:
-    """A number of bytes in a readable unit."""
-    size = size or 0
-    unit, name = next((unit, name) for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (0, "B")) if size >= unit)
-    return f"{size / unit:.1f} {name}" if unit else f"{size} {name}"
 
 
 def write(

@@ -7,7 +7,6 @@ import difflib
 import fnmatch
 import json
 import re
-import shlex
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from topicsteer.system.values import NO_LABEL, NONE, check_none, is_missing, lab
 
 # Characters that may separate the labels of a cell, the most reliable first.
 SEPARATORS = (";", "|", ",")
-_BETWEEN = re.compile(r"\s*[;|,]\s*")
+_BETWEEN = re.compile("[;|,]")
 # The separator of a cell that holds a list.
 JSON_LIST = "json"
 # Stands for a comma without a space after it.
@@ -166,7 +165,7 @@ class StringSummary:
                 self.absent.add(text)
                 continue
             self.filled += 1
-            self._count(_BETWEEN.split(text))
+            self._count([name.strip() for name in _BETWEEN.split(text)])
             self.longest = max(self.longest, len(cell))
             if self.distinct is not None:
                 key = hash(text)
@@ -585,25 +584,6 @@ def _tuple(names: Names) -> Sequence[str]:
 
 # Separators of paths; the first one that no name contains is used.
 PATH_SEPARATORS = ("/", " > ", " | ", "::", " → ", "//", "\\", "¦")
-
-
-def path_hint(names: Iterable[str]) -> str:
-    """A sentence if a name looks like a path below another name; separators of paths are never guessed.
-
-    Examples
-    --------
-    >>> path_hint(["sport", "sport/golf"])
-    "The label 'sport/golf' looks like a path below 'sport': --path-separator / makes a tree of such labels."
-    >>> path_hint(["AC/DC", "jazz"])
-    ''
-    """
-    known = set(names)
-    for name in sorted(known):
-        for separator in PATH_SEPARATORS:
-            if (above := name.rpartition(separator)[0]) in known:
-                option = f"--path-separator {shlex.quote(separator)}"
-                return f"The label {name!r} looks like a path below {above!r}: {option} makes a tree of such labels."
-    return ""
 
 
 def free_separator(names: Iterable[str], wanted: str | None = None) -> str:

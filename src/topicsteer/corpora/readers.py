@@ -13,7 +13,6 @@ import json
 import logging
 import math
 import os
-import shutil
 import sys
 import zipfile
 import zlib
@@ -29,7 +28,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from xml.parsers import expat
 
 from topicsteer.corpora.documents import BadRow, ReadError, ReadOptions, ReadReport
-from topicsteer.system.files import Scratch
 from topicsteer.system.memory import in_bytes
 from topicsteer.system.templates import unguarded
 
@@ -246,18 +244,11 @@ def open_bytes(place: str | Path) -> Iterator[BinaryIO]:
         raise ReadError(f"{place}: cannot be read ({error.strerror or error})") from None
 
 
-@contextmanager
-def local_copy(path: str, suffix: str) -> Iterator[str]:
-    """Give a local, unpacked file: the file itself, or a temporary copy of a packed one."""
-    with open_bytes(path) as stream:
-        if not isinstance(stream, Unpacked):
-            yield path
-            return
-        with Scratch() as folder:
-            copy = folder / f"copy{suffix}"
-            with copy.open("wb") as target:
-                shutil.copyfileobj(stream, target, 1 << 20)
-            yield str(copy)
+def check_unpacked(file: TableFile) -> None:
+    """Raise ReadError if a file cannot be read or is packed with gzip, which does not make its kind smaller."""
+    with open_bytes(file.path) as stream:
+        if isinstance(stream, Unpacked):
+            raise ReadError(f"{file.path}: {file.kind} files are not read from gzip; unpack it first (gunzip)")
 
 
 def find_encoding(path: str | Path) -> str:
@@ -357,18 +348,18 @@ def read_excel(file: TableFile, size: float) -> Iterator[Table]:
     import fastexcel
 
     logging.getLogger("fastexcel").setLevel(logging.ERROR)  # a column without values is no news
-    with local_copy(file.path, ".xlsx") as local:
-        try:
-            _Extent(file.path).check(local)
-            table = _sheet(file, fastexcel.read_excel(local))
-        except (fastexcel.FastExcelError, *DAMAGE) as error:
-            if isinstance(error, ReadError):
-                raise
-            with open(local, "rb") as stream:
-                old = stream.read(4) == OLE_MAGIC
-            why = "it is an old .xls file, or has a password" if old else str(error).splitlines()[0]
-            advice = "open it in a spreadsheet program, and save it as .xlsx without a password"
-            raise ReadError(f"{file.path}: not an Excel workbook that can be read ({why}); {advice}") from None
+    check_unpacked(file)
+    try:
+        _Extent(file.path).check()
+        table = _sheet(file, fastexcel.read_excel(file.path))
+    except (fastexcel.FastExcelError, *DAMAGE) as error:
+        if isinstance(error, ReadError):
+            raise
+        with open(file.path, "rb") as stream:
+            old = stream.read(4) == OLE_MAGIC
+        why = "it is an old .xls file, or has a password" if old else str(error).splitlines()[0]
+        advice = "open it in a spreadsheet program, and save it as .xlsx without a password"
+        raise ReadError(f"{file.path}: not an Excel workbook that can be read ({why}); {advice}") from None
     yield table
 
 
@@ -451,9 +442,9 @@ class _Extent:
         self.kind = ""
         self.text: list[str] = []
 
-    def check(self, local: str) -> None:
+    def check(self) -> None:
         """Raise ReadError if the content takes more memory than a file of this size may."""
-        with zipfile.ZipFile(local) as archive:
+        with zipfile.ZipFile(self.path) as archive:
             for part in archive.infolist():
                 part.file_size = 1 << 62  # the stated size may be false
                 with archive.open(part) as stream:
@@ -740,28 +731,28 @@ def read_parquet(file: TableFile, size: float) -> Iterator[Table]:
     """Yield slices of a Parquet file; polars loads only the row groups of a slice."""
     import polars as pl
 
-    with local_copy(file.path, ".parquet") as local:
-        try:
-            scan = pl.scan_parquet(local, glob=False)
-            total, low, rows = scan.select(pl.len()).collect().item(), 0, 1000.0
-            schema = scan.collect_schema()
-            check_cells(file.path, total, len(schema))
-            # One long text may stand for a million, and one list may hold a million values.
-            lengths = [pl.col(name).str.len_bytes().sum() for name, kind in schema.items() if kind == pl.String]
-            lengths += [8 * pl.col(name).list.len().sum() for name, kind in schema.items() if kind == pl.List]
-            if lengths:
-                check_bytes(file.path, int(scan.select(pl.sum_horizontal(lengths)).collect().item() or 0))
-            while True:
-                frame = scan.slice(low, None if size == math.inf else int(rows)).collect()
-                yield Table(file.path, frame.to_dict(as_series=False), range(low + 1, low + len(frame) + 1))
-                low += len(frame)
-                if low >= total:
-                    return
-                rows = max(1.0, size / (frame.estimated_size() / len(frame) + ROW_COST))
-        except ReadError:
-            raise
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
-            raise ReadError(f"{file.path}: not a Parquet file that can be read ({error})") from None
+    check_unpacked(file)
+    try:
+        scan = pl.scan_parquet(file.path, glob=False)
+        total, low, rows = scan.select(pl.len()).collect().item(), 0, 1000.0
+        schema = scan.collect_schema()
+        check_cells(file.path, total, len(schema))
+        # One long text may stand for a million, and one list may hold a million values.
+        lengths = [pl.col(name).str.len_bytes().sum() for name, kind in schema.items() if kind == pl.String]
+        lengths += [8 * pl.col(name).list.len().sum() for name, kind in schema.items() if kind == pl.List]
+        if lengths:
+            check_bytes(file.path, int(scan.select(pl.sum_horizontal(lengths)).collect().item() or 0))
+        while True:
+            frame = scan.slice(low, None if size == math.inf else int(rows)).collect()
+            yield Table(file.path, frame.to_dict(as_series=False), range(low + 1, low + len(frame) + 1))
+            low += len(frame)
+            if low >= total:
+                return
+            rows = max(1.0, size / (frame.estimated_size() / len(frame) + ROW_COST))
+    except ReadError:
+        raise
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
+        raise ReadError(f"{file.path}: not a Parquet file that can be read ({error})") from None
 
 
 # The reader of each file extension, without .gz. It yields blocks of about the given number of characters.
@@ -795,12 +786,10 @@ def open_table(source: object, options: ReadOptions) -> TableBlocks:
         if file.kind not in READERS:
             save = "; save the sheet as .xlsx first" if file.kind in OTHER_SHEETS else ""
             raise ReadError(
-                f"{file.path}: unknown kind of file {file.kind!r}; expected .csv, .tsv, .xlsx, .jsonl, .json or "
-                f".parquet, each of them also with .gz{save}"
+                f"{file.path}: unknown kind of file {file.kind!r}; expected .csv, .tsv, .jsonl or .json, also "
+                f"with .gz, .xlsx or .parquet{save}"
             )
         return partial(READERS[file.kind], file)
-    if hasattr(source, "partitions") and hasattr(source, "dask"):
-        return partial(_dask_blocks, source)
     table = source if isinstance(source, Table) else _load_object(source)
     return lambda size: iter([table])
 
@@ -836,15 +825,3 @@ def _from_frame(source: object) -> Table | None:
     index = nw.maybe_get_index(frame)
     ids = index.tolist() if index is not None and index.is_unique else None
     return Table("DataFrame", columns, range(1, len(frame) + 1), ids=ids)
-
-
-def _dask_blocks(source: Any, size: float) -> Iterator[Table]:
-    """Yield the partitions of a Dask DataFrame; its index restarts in each of them, so it is not an id."""
-    first = 1
-    for partition in source.partitions if size < math.inf else [source]:
-        table = _from_frame(partition.compute())
-        if table is None:
-            raise ReadError(f"cannot read a {type(source).__name__}: its partitions are not DataFrames")
-        places = range(first, first + len(table.places))
-        first = places.stop
-        yield Table("Dask DataFrame", table.columns, places)

@@ -296,7 +296,7 @@ def read_table(source: object, **options: Unpack[ReadKeywords]) -> Documents:
     Parameters
     ----------
     source : path, DataFrame, list of str or list of dict
-        Files: .csv, .tsv, .xlsx, .jsonl, .json (a list of objects) or .parquet, each also with .gz.
+        Files: .csv, .tsv, .jsonl, .json (a list of objects), each also with .gz, .xlsx or .parquet.
     text : str or list of str, optional
         The column of texts. Several are joined, and a row counts if one of them has a text.
     labels : str, list of str or False, optional

@@ -612,6 +612,6 @@ def _free_names(found: Outcome, corpus: Corpus) -> tuple[str, ...]:
     unnamed = Topics((*known, *blank), len(known), terms, H, found.W, (), np.zeros(0, np.int64))
     ranked = [unnamed.top_terms(k, 10) for k in range(len(known), len(H))]
     for k, own in enumerate(ranked, len(known)):
-        if any(map(paired, own)) and not (corpus.vectorizer.segmented or corpus.vectorizer.segmenter):
+        if any(map(paired, own)) and not corpus.vectorizer.segmented:
             ranked[k - len(known)] = join_pairs(own, [corpus.documents.texts[i] for i in unnamed.top_rows(k, 20)])
     return tuple(name_free_topics([own[:5] for own in ranked], known))

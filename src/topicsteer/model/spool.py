@@ -96,7 +96,7 @@ def spool(
 
     Parameters
     ----------
-    source : path or Dask DataFrame
+    source : path or table
         A source of `TableStream`.
     folder : path
         A new folder, or the folder of an earlier spool, which is replaced.
@@ -196,9 +196,7 @@ def _label(folder: Path, documents: Documents, given: Labels, on_error: OnError)
 
 
 def too_large(source: Any, memory: int | str | None) -> bool:
-    """Whether a source is processed on disk: a Dask DataFrame, or a file that needs more memory than the limit."""
-    if hasattr(source, "dask"):
-        return True
+    """Whether a source is processed on disk: a file that needs more memory than the limit."""
     limit = in_bytes(memory)
     return limit is not None and isinstance(source, str | os.PathLike) and memory_needed(source) > limit
 

@@ -45,7 +45,6 @@ class VectorizerOptions(msgspec.Struct, forbid_unknown_fields=True):
     """Options of a vectoriser."""
 
     ngram_range: list[int]
-    preset: str = ""
     max_features: int | str | None = None
     min_df: int | float | str = 1
     max_df: int | float | str = 1
@@ -53,7 +52,6 @@ class VectorizerOptions(msgspec.Struct, forbid_unknown_fields=True):
     sublinear_tf: bool | str = True
     min_length: int | str = 1
     segmented: bool = False
-    segmenter: str | None = None
     threads: int | None = None
     weak_stop_words: bool = False
 

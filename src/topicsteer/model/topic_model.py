@@ -233,8 +233,8 @@ class TopicModel:
         Parameters
         ----------
         source : list of str, Documents, DataFrame, path or Spool
-            The texts, or a table or file that contains them. A Dask DataFrame and a
-            :class:`~topicsteer.model.spool.Spool` are processed in blocks and never held in memory as a whole.
+            The texts, or a table or file that contains them. A :class:`~topicsteer.model.spool.Spool` is processed in
+            blocks and never held in memory as a whole.
         labels : column name, or labels in any form, optional
             For a table: the name of the label column (guessed if obvious), or False for none. Or one column of 0 and 1
             per topic: a list of names, or a pattern such as ``"cs.*"``. For texts: one label per document (None =

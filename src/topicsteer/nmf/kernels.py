@@ -1,6 +1,6 @@
 """Numba loops over plain arrays: sparse times dense, and masked coordinate descent.
 
-Four kernels serve every solver; two more pack and unpack weights for the disk, and one serves the latent semantics.
+Four kernels serve every solver, and one serves the latent semantics.
 Their arguments:
 
 - The rows of ``X`` are CSR arrays. ``indptr`` may be a slice of a larger matrix, so a block of documents needs no copy.
@@ -216,49 +216,6 @@ def add_penalties(W, weight, starts, topic, penalty, out):
 
 
 @_jit
-def pack(W, bits, values):
-    """Write one bit per entry of W, set where it is not zero, and copy the nonzero entries to values.
-
-    The first entry is the highest bit of a byte. Return the number of nonzero entries.
-    """
-    count = 0
-    for b in range(W.shape[0] // 8):
-        byte = 0
-        for i in range(8 * b, 8 * b + 8):
-            values[count] = W[i]  # always written, and overwritten after a zero: no branch to mispredict
-            filled = W[i] != 0
-            byte = 2 * byte + filled
-            count += filled
-        bits[b] = byte
-    rest = W.shape[0] % 8
-    if rest:
-        byte = 0
-        for i in range(W.shape[0] - rest, W.shape[0]):
-            values[count] = W[i]
-            filled = W[i] != 0
-            byte = 2 * byte + filled
-            count += filled
-        bits[-1] = byte << (8 - rest)
-    return count
-
-
-@_jit
-def unpack(bits, values, out):
-    """Undo :func:`pack`: write eight entries per byte to out, and return the number of set bits.
-
-    ``values`` must hold at least one value.
-    """
-    count = 0
-    last = values.shape[0] - 1
-    for b in range(bits.shape[0]):
-        for k in range(8):
-            filled = int(bits[b] >> (7 - k)) & 1
-            out[8 * b + k] = filled * values[min(count, last)]  # a branch would be three times as slow
-            count += filled
-    return count
-
-
-@_jit
 def gram_strip(indptr, indices, data, B, out):
     """Add XᵀX B to out, in one pass over the rows of X; B and out have `STRIP` columns."""
     row = np.empty(STRIP, B.dtype)
@@ -294,8 +251,6 @@ _SIGNATURES: dict[Any, str] = {
     cross_columns: "{ip}, {ix}, {ro1}, {ro2}, {ro1}, {rw2}",
     descend: "{rw2}, {ro2}, {ro2}, {b2}, {ix}, {ip}, {ix}, {ro1}, {f}, int64, {f}",
     add_penalties: "{ro2}, {ro1}, {ip}, {ix}, {ro1}, {d1}",
-    pack: "{ro1}, {u1}, {rw1}",
-    unpack: "{u1}, {ro1}, {rw1}",
 }
 _compiled: set[str] = set()
 _compiling = threading.Lock()
@@ -331,7 +286,7 @@ def prepare(dtype: DTypeLike) -> None:
             return
         f = getattr(types, name)
         read = {"ip": (types.int64, 1), "ix": (types.int32, 1), "ro1": (f, 1), "ro2": (f, 2), "b2": (types.boolean, 2)}
-        written = {"rw1": (f, 1), "rw2": (f, 2), "u1": (types.uint8, 1), "d1": (types.float64, 1)}
+        written = {"rw2": (f, 2), "d1": (types.float64, 1)}
         forms = {"f": f, "int64": types.int64}
         forms |= {form: types.Array(*kind, "C", readonly=True) for form, kind in read.items()}
         forms |= {form: types.Array(*kind, "C") for form, kind in written.items()}

@@ -356,7 +356,7 @@ class Rows(Protocol):
         """Call ``function(block, given[number])`` for each block; return the results in order."""
 
     def dense_store(self, folder: Path | None, name: str, width: int, dtype: DTypeLike) -> DenseStore:
-        """A store for an array of ``width`` columns, in memory or in the file ``folder/name.npy``."""
+        """A store for an array of ``width`` columns: in memory, or in ``folder/name.npy`` for blocks on disk."""
 
     def sparse_store(self, folder: Path | None, name: str, width: int, dtype: DTypeLike) -> SparseStore:
         """A store for a sparse matrix of ``width`` columns, in memory or in the folder ``folder/name``."""

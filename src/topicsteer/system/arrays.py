@@ -99,7 +99,7 @@ def save(folder: str | os.PathLike[str], meta: Mapping[str, JSON], arrays: Mappi
         before = {name for name in os.listdir(folder) if not _UNFINISHED.fullmatch(name)}
         entries = {name: _put_array(folder, name, array) for name, array in arrays.items()}
         document: dict[str, JSON] = {"topicsteer": __version__, "format": FORMAT, "arrays": entries, "meta": dict(meta)}
-        text = _readable({**document, "sha256": _checksum(document)}) + "\n"
+        text = json.dumps({**document, "sha256": _checksum(document)}, ensure_ascii=False) + "\n"
         sync(folder.parent)
         sync(folder)
         with replacing(folder / _MODEL, durable=True) as unfinished:
@@ -305,15 +305,6 @@ def _checksum(document: Mapping[str, JSON]) -> str:
     """Return SHA-256 of the content of model.json, whatever its layout."""
     content = {key: value for key, value in document.items() if key != "sha256"}
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
-def _readable(value: JSON, depth: int = 2, indent: str = "\n") -> str:
-    """JSON with one line per key on the outer levels; each list is on one line."""
-    if not (depth and value and isinstance(value, dict)):
-        return json.dumps(value, ensure_ascii=False)
-    inner = indent + "  "
-    lines = (f"{inner}{_readable(key)}: {_readable(item, depth - 1, inner)}" for key, item in value.items())
-    return "{" + ",".join(lines) + indent + "}"
 
 
 def _sweep(folder: Path, keep: set[str]) -> None:

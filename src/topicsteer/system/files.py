@@ -58,12 +58,13 @@ def locked(file: Path, what: object, *, wait: bool = True, notice: float = NOTIC
     lock = FileLock(os.path.abspath(file), is_singleton=True)
     try:
         lock.acquire(timeout=notice if wait else 0)
-    except NotImplementedError:  # a file system without locks
-        yield
-        return
     except PermissionError as error:
         raise PermissionError(
             f"cannot open the lock {file}: it belongs to another user. Delete it if nobody is writing to {what}."
+        ) from error
+    except NotImplementedError as error:
+        raise OSError(
+            f"{what} cannot be locked, as on some network drives: choose a folder on a local disk."
         ) from error
     except Timeout:
         if not wait:

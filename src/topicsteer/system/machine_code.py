@@ -1,20 +1,13 @@
-"""Compiled functions whose machine code is kept between runs, also where the package and the home are read-only.
+"""Compiled functions whose machine code is kept between runs.
 
-numba keeps machine code next to the source, or in the home of the user, and refuses a function if it can write to
-neither. Such functions are kept in a private temporary folder here. A folder elsewhere begins with a copy of the code
-next to the source: an image of a container that ran once while it was built compiles nothing again. `lazy_module` loads
-a module with compiled functions when it is first used, so that quick commands do not pay for it.
+numba keeps machine code next to the source, or in the home of the user. If it can write to neither, every process
+compiles, unless the environment variable NUMBA_CACHE_DIR names a folder. `lazy_module` loads a module with compiled
+functions when it is first used, so that quick commands do not pay for it.
 """
 
-import os
-import shutil
-import stat
-import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import cache
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -22,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def jit(**options: Any) -> Callable[[F], F]:
-    """Return a decorator like ``numba.njit(cache=True)`` that finds a folder for the machine code, or does without.
+    """Return a decorator like ``numba.njit(cache=True)`` that does without a cache if there is no folder for it.
 
     Parameters
     ----------
@@ -37,30 +30,15 @@ def jit(**options: Any) -> Callable[[F], F]:
     >>> double(21)
     42
     """
-    from numba import config, njit
-
-    def decorate(function: F) -> F:
-        with suppress(RuntimeError):  # numba finds no folder that it can write to
-            return _cached(function, options)
-        folder = private_folder()
-        if folder is not None:
-            setattr(config, "CACHE_DIR", str(folder))  # noqa: B010, for other packages too: they would fail as well
-            with suppress(RuntimeError):  # a function without a file
-                return _cached(function, options)
-        return njit(**options)(function)  # type: ignore[no-any-return]
-
-    return decorate
-
-
-def _cached(function: F, options: dict[str, Any]) -> F:
-    """Return the compiled function; machine code next to the source is copied first if it is kept elsewhere."""
     from numba import njit
 
-    found = njit(cache=True, **options)(function)
-    source = Path(function.__code__.co_filename).parent / "__pycache__"
-    if found is not function and found.stats.cache_path != str(source):  # the same function if the compiler is off
-        copy_code(source, Path(found.stats.cache_path))
-    return found  # type: ignore[no-any-return]
+    def decorate(function: F) -> F:
+        try:
+            return njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+        except RuntimeError:  # no folder that numba can write to, or a function without a file
+            return njit(**options)(function)  # type: ignore[no-any-return]
+
+    return decorate
 
 
 def keep(module: object, names: Iterable[str]) -> None:
@@ -76,31 +54,6 @@ def keep(module: object, names: Iterable[str]) -> None:
     for name in names:
         with suppress(RuntimeError, AttributeError):  # no folder; another version of the package, or no compiler
             getattr(module, name).enable_caching()
-
-
-@cache
-def private_folder() -> Path | None:
-    """Return a folder for machine code that only this user can write to; None if there is none.
-
-    Machine code is loaded and run, so a folder that a stranger may have made is not used.
-    """
-    with suppress(OSError, AttributeError):
-        folder = Path(tempfile.gettempdir()) / f"topicsteer-numba-{os.getuid()}"
-        with suppress(FileExistsError):
-            folder.mkdir(mode=0o700)
-        found = folder.lstat()
-        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077:
-            return folder
-    return None
-
-
-@cache
-def copy_code(source: Path, target: Path) -> None:
-    """Copy machine code next to the source, once per folder."""
-    with suppress(OSError):
-        for file in sorted(source.glob("*.nb[ci]")):
-            if not (target / file.name).exists():
-                shutil.copyfile(file, target / file.name)
 
 
 class _LazyModule(ModuleType):

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from topicsteer.system.machine_code import lazy_module
 from topicsteer.system.threads import OrderedMap
-from topicsteer.text.words import PAIRED, Splitter
+from topicsteer.text.words import PAIRED, normal
 
 if TYPE_CHECKING:
     from topicsteer.text import scanner
@@ -177,13 +177,13 @@ class Spill:
 def read(
     texts: Iterable[str],
     run: OrderedMap,
-    split: Splitter,
     *,
+    pairs: bool,
     progress: TextProgress | None = None,
     keep: Keep = list,
     chunk_size: int = CHUNK_SIZE,
 ) -> Tokens:
-    """Split texts into words, as ``split`` does with one text; ids follow the order of first appearance."""
+    """Split texts into words, as `words_of` does with one text; ids follow the order of first appearance."""
     if isinstance(texts, str | bytes | Mapping) or hasattr(texts, "columns"):
         raise TypeError(
             f"expected a list or column of texts, got a {type(texts).__name__}."
@@ -195,8 +195,8 @@ def read(
 
     def chunks() -> Iterator[Chunk]:
         nonlocal done
-        number = partial(_tokens, kinds=_kinds(split.digits, split.pairs))
-        for words, ids, starts in run(number, _chunks(texts, split, chunk_size)):
+        number = partial(_tokens, kinds=_kinds(pairs))
+        for words, ids, starts in run(number, _chunks(texts, chunk_size)):
             yield known.merge(words)[ids], starts
             done += len(starts) - 1
             if progress is not None:
@@ -254,7 +254,7 @@ def replace(tokens: Tokens, rule: Callable[[str], Iterable[str]], run: OrderedMa
     return dataclasses.replace(tokens, words=WordTable.of(known), chunks=chunks)
 
 
-def _chunks(texts: Iterable[str], split: Splitter, chunk_size: int) -> Iterator[list[str]]:
+def _chunks(texts: Iterable[str], chunk_size: int) -> Iterator[list[str]]:
     """Group texts into lists of about ``chunk_size`` characters; the size does not change any result."""
     chunk: list[str] = []
     size = 0
@@ -264,7 +264,7 @@ def _chunks(texts: Iterable[str], split: Splitter, chunk_size: int) -> Iterator[
                 f"the text in row {row} is {text!r}, a {type(text).__name__}; expected a string."
                 ' Drop such rows, or put "" where a text is missing.'
             )
-        chunk.append(split.spaced(text))
+        chunk.append(text)
         size += len(text)
         if size >= chunk_size:
             yield chunk
@@ -275,8 +275,7 @@ def _chunks(texts: Iterable[str], split: Splitter, chunk_size: int) -> Iterator[
 def _tokens(texts: list[str], *, kinds: scanner.Bytes) -> tuple[WordTable, scanner.Ints, scanner.Longs]:
     """Distinct words of some texts, the ids of all words, and the start of each text."""
     encoded = [  # the kernel lower-cases ASCII
-        text.encode() if text.isascii() else unicodedata.normalize("NFC", text).lower().encode("utf-8", "surrogatepass")
-        for text in texts
+        text.encode() if text.isascii() else normal(text).encode("utf-8", "surrogatepass") for text in texts
     ]
     data = scanner.lower(np.frombuffer(b"".join(encoded), np.uint8))
     begins, ends, starts = scanner.split(data, np.cumsum([0, *map(len, encoded)]), kinds)
@@ -285,16 +284,15 @@ def _tokens(texts: list[str], *, kinds: scanner.Bytes) -> tuple[WordTable, scann
 
 
 @cache
-def _kinds(digits: bool, pairs: bool) -> scanner.Bytes:
+def _kinds(pairs: bool) -> scanner.Bytes:
     """Kind of each code point.
 
-    Letters and marks make words, and digits too if ``digits``. With ``pairs``, scripts without spaces are split into
-    pairs of characters.
+    Letters, digits and marks make words. With ``pairs``, scripts without spaces are split into pairs of characters.
     """
     kinds = np.full(0x110000, scanner.GAP, np.uint8)
     for code in range(0x40000):  # There are no letters beyond.
         character = chr(code)
-        if (character.isalnum() if digits else character.isalpha()) or unicodedata.category(character)[0] == "M":
+        if character.isalnum() or unicodedata.category(character)[0] == "M":
             kinds[code] = scanner.WORD
     for first, last in PAIRED if pairs else ():
         kinds[first : last + 1] *= scanner.PAIR

@@ -35,17 +35,14 @@ from topicsteer.text.tokens import (
     replace,
 )
 from topicsteer.text.words import (
-    PRESETS,
-    SEGMENTERS,
+    AUTO,
     WEAK_IDF,
     Rule,
-    Splitter,
     all_stop_words,
     detect_languages,
     few_rows,
     is_weak,
     locate,
-    paper_words,
     stop_words,
     word_rule,
 )
@@ -70,41 +67,32 @@ class TextVectorizer:
     """Turn texts into a TF-IDF matrix with rows of unit length, on all cores.
 
     A word is a run of letters and digits with at least one letter, in lower case; apostrophes, hyphens and underscores
-    separate words. Chinese and Japanese text, which has no spaces, is split into pairs of neighbouring characters, or
-    into words by a segmenter. With equal options the matrix equals that of scikit-learn's ``TfidfVectorizer``. Among
+    separate words. Chinese and Japanese text, which has no spaces, is split into pairs of neighbouring characters. With
+    equal options the matrix equals that of scikit-learn's ``TfidfVectorizer``. Among
     equally frequent terms ``max_features`` keeps the first in alphabetical order. The result does not depend on the
     number of threads.
 
     Parameters
     ----------
-    preset : {"default", "paper"}, default="default"
-        Sets the meaning of "auto" in the other parameters. "default" suits texts in most languages and downloads
-        nothing. "paper" is the preprocessing of the TS-NMF paper and needs NLTK with its data. It keeps letters only,
-        splits Treebank tokens and takes WordNet lemmas. It drops NLTK's English stop words, before and after that, and
-        words of fewer than 3 letters. It keeps the 2,000 most frequent terms.
     max_features : int, None or "auto", default="auto"
-        Number of terms to keep, the most frequent in the corpus; None keeps all. "auto" is 10,000, or 2,000 with
-        the preset "paper".
+        Number of terms to keep, the most frequent in the corpus; None keeps all. "auto" is 10,000.
     min_df, max_df : int, float or "auto", default="auto"
         Keep terms found in at least and at most this many texts (int) or this share of them (float). "auto" is 2 and
-        0.5 for 100 texts or more. For fewer texts, and with the preset "paper", it is 1 and 1.0.
+        0.5, or 1 and 1.0 for fewer than 100 texts.
     ngram_range : (int, int), default=(1, 1)
         Minimum and maximum number of words in a term.
     stop_words : "auto", str, collection of str or None, default="auto"
         Words to leave out: a language by name or code (see `stop_words`), the words themselves, or none. "auto"
         recognises the languages of the corpus.
     sublinear_tf : bool or "auto", default="auto"
-        Replace a count c by 1 + log c. "auto" is True, or False with the preset "paper".
+        Replace a count c by 1 + log c. "auto" is True.
     min_length : int or "auto", default="auto"
-        Minimum number of letters in a word. "auto" is 2, or 3 with the preset "paper".
+        Minimum number of letters in a word. "auto" is 2.
     lemmatizer : callable or None, default=None
         Function from a word to its base form, called once per distinct word. An empty result drops the word, and a
-        result with spaces stands for several words. None: no lemmatizer, or WordNet's
-        with the preset "paper".
+        result with spaces stands for several words.
     segmented : bool, default=False
         Whether Chinese and Japanese texts already have spaces between words, so that they need no pairs of characters.
-    segmenter : {"jieba", "fugashi"} or None, default=None
-        Package that divides Chinese (jieba) or Japanese (fugashi) text into words. None: pairs of characters.
     threads : int or None, default=None
         None uses all cores.
     weak_stop_words : bool, default=False
@@ -154,7 +142,6 @@ class TextVectorizer:
     def __init__(
         self,
         *,
-        preset: str = "default",
         max_features: int | str | None = "auto",
         min_df: float | str = "auto",
         max_df: float | str = "auto",
@@ -164,11 +151,9 @@ class TextVectorizer:
         min_length: int | str = "auto",
         lemmatizer: Callable[[str], str] | None = None,
         segmented: bool = False,
-        segmenter: str | None = None,
         threads: int | None = None,
         weak_stop_words: bool = False,
     ) -> None:
-        self.preset = preset
         self.max_features = max_features
         self.min_df = min_df
         self.max_df = max_df
@@ -178,7 +163,6 @@ class TextVectorizer:
         self.min_length = min_length
         self.lemmatizer = lemmatizer
         self.segmented = segmented
-        self.segmenter = segmenter
         self.threads = threads
         self.weak_stop_words = weak_stop_words
 
@@ -312,12 +296,12 @@ class TextVectorizer:
         if _are_few(raw_documents):
             return few_rows(
                 raw_documents,
-                Splitter(self.get_params()),
                 self._rule(),
                 self.vocabulary_,
                 self.idf_,
                 self.ngram_range,
                 sublinear=self._option("sublinear_tf"),
+                pairs=not self.segmented,
             )
         with ordered_map(self.threads) as run:
             tokens = self._read(raw_documents, run, progress)
@@ -392,7 +376,7 @@ class TextVectorizer:
         [(0, 5, 2), (16, 21, 2)]
         """
         self._check_fitted()
-        return locate(text, Splitter(self.get_params()), self._rule(), self.vocabulary_, self.ngram_range[1])
+        return locate(text, self._rule(), self.vocabulary_, self.ngram_range[1], pairs=not self.segmented)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """The terms in the order of the columns.
@@ -541,16 +525,15 @@ class TextVectorizer:
         return least, most
 
     def _option(self, name: str, n_texts: float = np.inf) -> Any:
-        """Value of a parameter; "auto" takes the value of the preset."""
+        """Value of a parameter; "auto" takes a value from `AUTO`."""
         value = getattr(self, name)
         if not (isinstance(value, str) and value == "auto"):
             return value
-        return (PRESETS[self.preset] | (_IF_FEW if n_texts < _TINY else {}))[name]
+        return (AUTO | (_IF_FEW if n_texts < _TINY else {}))[name]
 
     def _read(self, texts: Iterable[str], run: OrderedMap, progress: TextProgress | None, keep: Keep = list) -> Tokens:
-        """Split the texts into words; the preset "paper" keeps letters only."""
-        split = Splitter(self.get_params())
-        return read(texts, run, split, progress=progress, keep=keep, chunk_size=self.chunk_size)
+        """Split the texts into words."""
+        return read(texts, run, pairs=not self.segmented, progress=progress, keep=keep, chunk_size=self.chunk_size)
 
     def _find_stop_words(self, tokens: Tokens) -> tuple[list[str], frozenset[str]]:
         """Return the recognised languages, if stop words are "auto", and the stop words."""
@@ -560,8 +543,6 @@ class TextVectorizer:
             return [], frozenset(word.lower() for word in self.stop_words)
         if self.stop_words != "auto":
             return [], stop_words(self.stop_words)
-        if self.preset == "paper":
-            return ["en"], paper_words()[1]
         occurrences, common = count(tokens.chunks, len(tokens.words))[1], sorted(all_stop_words())
         ids = tokens.words.find(common)
         there = {word: int(occurrences[i]) for word, i in zip(common, ids.tolist(), strict=True) if i >= 0}
@@ -570,7 +551,7 @@ class TextVectorizer:
 
     def _apply_rule(self, tokens: Tokens, run: OrderedMap, weak: frozenset[str]) -> Tokens:
         """Leave out and replace words; only a lemmatizer needs Python for each distinct word."""
-        if self.lemmatizer is not None or self.preset == "paper":
+        if self.lemmatizer is not None:
             rule = self._rule()
             tokens = replace(tokens, lambda word: (word,) if word in weak else rule(word), run)
         else:
@@ -581,7 +562,7 @@ class TextVectorizer:
 
     def _rule(self) -> Rule:
         """Return a function from a word to its base forms; none for numbers, short words and stop words."""
-        return word_rule(self.stop_words_, self._option("min_length"), self.lemmatizer, self.preset)
+        return word_rule(self.stop_words_, self._option("min_length"), self.lemmatizer)
 
     def _weak_words(self) -> frozenset[str]:
         """The weak stop words that have a column."""
@@ -655,7 +636,6 @@ def _check_parameters(given: Mapping[str, Any]) -> None:
     share = Interval(Real, 0, 1, closed="both")
     auto = StrOptions({"auto"})
     constraints = {
-        "preset": [StrOptions(set(PRESETS))],
         "max_features": [count, None, auto],
         "min_df": [count, share, auto],
         "max_df": [count, share, auto],
@@ -665,7 +645,6 @@ def _check_parameters(given: Mapping[str, Any]) -> None:
         "min_length": [count, auto],
         "lemmatizer": [callable, None],
         "segmented": ["boolean"],
-        "segmenter": [StrOptions(set(SEGMENTERS)), None],
         "threads": [count, None],
         "weak_stop_words": ["boolean"],
     }

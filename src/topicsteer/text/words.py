@@ -1,21 +1,18 @@
-"""Words: stop words, languages, segmenters of writing systems without spaces, and TF-IDF rows of a few texts.
+"""Words: stop words, languages, and TF-IDF rows of a few texts.
 
 Plain Python finds the words of single texts here. `topicsteer.text.scanner` does so in many texts, and both give
 the same words and numbers, bit for bit.
 """
 
 import math
-import os
 import re
 import tomllib
 import unicodedata
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import permutations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,85 +70,6 @@ def join_pairs(terms: Sequence[str], texts: Sequence[str]) -> list[str]:
                 break
         else:
             return found
-
-
-# From a run of Chinese or Japanese characters to its words, which together are the run.
-Segment = Callable[[str], list[str]]
-
-# Two or more characters, among them the iteration mark 々.
-_RUN = re.compile("[々" + "".join(f"{chr(first)}-{chr(last)}" for first, last in PAIRED) + "]{2,}")
-
-
-def _jieba() -> Segment:
-    """Chinese words by jieba, without its cache in a folder that other users can write to."""
-    with warnings.catch_warnings(action="ignore"):  # of its own imports
-        import jieba
-
-    tokenizer = jieba.Tokenizer()
-    tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
-    tokenizer.initialized = True
-    return lambda run: list(tokenizer.cut(run))
-
-
-def _fugashi() -> Segment:
-    """Japanese words by fugashi, with the dictionary unidic-lite."""
-    import fugashi
-    import unidic_lite
-
-    tagger = fugashi.Tagger(f'-d "{unidic_lite.DICDIR}"')
-    return lambda run: [word.surface for word in tagger(run)]
-
-
-# Segmenters by name, and the packages that they need.
-SEGMENTERS: dict[str, tuple[Callable[[], Segment], str]] = {
-    "jieba": (_jieba, "jieba"),
-    "fugashi": (_fugashi, "fugashi unidic-lite"),
-}
-
-
-@cache
-def segmenter_of(name: str) -> Segment:
-    """A segmenter by its name.
-
-    Raises
-    ------
-    ValueError
-        If there is no such segmenter.
-    ImportError
-        If its package is not installed.
-    """
-    if name not in SEGMENTERS:
-        raise ValueError(
-            f"there is no segmenter {name!r}: use jieba for Chinese or fugashi for Japanese."
-            " For another tool, put spaces between the words yourself, and set segmented=True."
-        )
-    make, packages = SEGMENTERS[name]
-    try:
-        return make()
-    except ImportError as error:
-        raise ImportError(
-            f"the segmenter {name} is not installed ({error}): pip install {packages}", name=error.name
-        ) from error
-
-
-def pieces(text: str, segment: Segment) -> Iterator[str]:
-    """The text in pieces: words of Chinese and Japanese runs, and all between the runs as it is."""
-    at = 0
-    for run in _RUN.finditer(text):
-        yield from filter(None, (text[at : run.start()], *segment(run[0])))
-        at = run.end()
-    yield text[at:]
-
-
-def spaced(text: str, segment: Segment) -> str:
-    """The text with spaces between the words of its Chinese and Japanese runs.
-
-    Examples
-    --------
-    >>> spaced("tea 緑茶です 3", lambda run: [run[:2], run[2:]])
-    'tea  緑茶 です  3'
-    """
-    return text if text.isascii() else " ".join(pieces(text, segment))
 
 
 # Folder of the word lists.
@@ -241,45 +159,8 @@ def all_stop_words() -> frozenset[str]:
     return frozenset().union(*map(_words, LANGUAGES))
 
 
-@cache
-def paper_words() -> tuple[Callable[[str], str], frozenset[str]]:
-    """The word processing of the TS-NMF paper, from NLTK: a function to lemmas, and the stop words.
-
-    The function is applied to each distinct word, not to whole texts. The result is the same: in text of letters only,
-    the Treebank tokenizer splits nothing but contractions such as *cannot*, each on its own.
-    """
-    try:
-        import nltk
-        from nltk.corpus import stopwords, wordnet
-        from nltk.stem import WordNetLemmatizer
-        from nltk.tokenize import TreebankWordTokenizer
-    except ImportError as error:
-        raise ImportError('preset="paper" needs NLTK: pip install nltk') from error
-    if folder := os.environ.get("TOPICSTEER_DATA"):
-        nltk.data.path.append(str(Path(folder) / "nltk_data"))
-    try:
-        wordnet.ensure_loaded()
-        grammar = frozenset(stopwords.words("english"))
-    except LookupError as error:
-        raise LookupError(
-            'preset="paper" needs the NLTK data "wordnet" and "stopwords": run `python -m nltk.downloader wordnet'
-            " stopwords`, or set NLTK_DATA to a folder that holds them."
-        ) from error
-    treebank, lemma = TreebankWordTokenizer(), WordNetLemmatizer().lemmatize
-
-    def lemmas(word: str) -> str:
-        # This check takes a fiftieth of the time of the tokenizer.
-        contracted = any(pattern.search(word) for pattern in treebank.CONTRACTIONS2)
-        return " ".join(map(lemma, treebank.tokenize(word) if contracted else [word]))
-
-    return lemmas, grammar
-
-
-# The values of "auto" in each preset.
-PRESETS: dict[str, dict[str, Any]] = {
-    "default": {"max_features": 10_000, "min_df": 2, "max_df": 0.5, "sublinear_tf": True, "min_length": 2},
-    "paper": {"max_features": 2_000, "min_df": 1, "max_df": 1.0, "sublinear_tf": False, "min_length": 3},
-}
+# The values of "auto".
+AUTO: dict[str, Any] = {"max_features": 10_000, "min_df": 2, "max_df": 0.5, "sublinear_tf": True, "min_length": 2}
 # Weight of a weak stop word, and a limit between it and the weights of other terms, which are 1 or more.
 WEAK_IDF, WEAK_BELOW = 1e-6, 1e-3
 # A function from a word to its base forms; none for words that are left out.
@@ -291,11 +172,9 @@ Place = tuple[int, int, str]
 _CHARACTER = re.compile(r"(?s).[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u064b-\u0655\u093c\u3099\u309a]*")
 
 
-def word_rule(
-    leave_out: frozenset[str], shortest: int, lemmatizer: Callable[[str], str] | None, preset: str = "default"
-) -> Rule:
+def word_rule(leave_out: frozenset[str], shortest: int, lemmatizer: Callable[[str], str] | None) -> Rule:
     """The rule of a vectoriser: no numbers, no stop words, and no words of fewer than ``shortest`` letters."""
-    lemma: Callable[[str], str] = lemmatizer or (paper_words()[0] if preset == "paper" else str)
+    lemma: Callable[[str], str] = lemmatizer or str
 
     def rule(word: str) -> Iterable[str]:
         if word.isdecimal() or word in leave_out:
@@ -305,67 +184,34 @@ def word_rule(
     return rule
 
 
-class Splitter:
-    """Splits single texts into words, as `topicsteer.text.scanner.split` does with many.
-
-    Parameters
-    ----------
-    options : mapping
-        Parameters of a vectoriser: its preset, whether texts are segmented, and a segmenter.
-    """
-
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        segmenter = options.get("segmenter")
-        self.digits = options["preset"] != "paper"
-        self.pairs = not (options.get("segmented") or segmenter)
-        self.segment: Segment | None = None if segmenter is None else segmenter_of(segmenter)
-
-    def spaced(self, text: str) -> str:
-        """Return the text, with spaces between its words if there is a segmenter."""
-        return text if self.segment is None else spaced(text, self.segment)
-
-    def words(self, text: str) -> list[str]:
-        """Return the words of a text."""
-        return words_of(self.spaced(text), digits=self.digits, pairs=self.pairs)
-
-    def places(self, text: str) -> list[Place]:
-        """The words of a text with their places in it."""
-        parts = [text] if self.segment is None or text.isascii() else pieces(text, self.segment)
-        found, at = [], 0
-        for part in parts:
-            lower, starts = _aligned(part)
-            for start, end, word in places_of(lower, digits=self.digits, pairs=self.pairs):
-                found.append((at + starts[start], at + starts[end], word))
-            at += len(part)
-        return found
-
-
 def locate(
-    text: str, split: Splitter, rule: Rule, columns: Mapping[str, int], longest: int
+    text: str, rule: Rule, columns: Mapping[str, int], longest: int, *, pairs: bool
 ) -> list[tuple[int, int, int]]:
     """The terms of a text: first character, one after the last, column; terms may overlap."""
-    words = [(start, end, form) for start, end, word in split.places(text) for form in rule(word)]
+    lower, places = _aligned(text)
+    found = places_of(lower, pairs=pairs)
+    words = [(places[start], places[end], form) for start, end, word in found for form in rule(word)]
     runs = (words[i : i + n] for i in range(len(words)) for n in range(1, longest + 1) if i + n <= len(words))
     named = ((run[0][0], run[-1][1], columns.get(" ".join(form for _, _, form in run))) for run in runs)
     return [(start, end, column) for start, end, column in named if column is not None]
 
 
-def words_of(text: str, *, digits: bool, pairs: bool) -> list[str]:
-    """The words of a text, as `topicsteer.text.scanner.split` finds them.
+def words_of(text: str, *, pairs: bool) -> list[str]:
+    """The words of a text, as `topicsteer.text.scanner.split` finds them in many.
 
     Examples
     --------
-    >>> words_of("Tea, 2 cups: お茶だ", digits=True, pairs=True)
+    >>> words_of("Tea, 2 cups: お茶だ", pairs=True)
     ['tea', '2', 'cups', 'お茶', '茶だ']
     """
-    return [word for _, _, word in places_of(_normal(text), digits=digits, pairs=pairs)]
+    return [word for _, _, word in places_of(normal(text), pairs=pairs)]
 
 
-def places_of(text: str, *, digits: bool, pairs: bool) -> Iterator[Place]:
+def places_of(text: str, *, pairs: bool) -> Iterator[Place]:
     """The words of a text in normal form, with their places."""
     begin, last = -1, False
     for at, letter in enumerate(text):
-        part = (letter.isalnum() if digits else letter.isalpha()) or unicodedata.category(letter)[0] == "M"
+        part = letter.isalnum() or unicodedata.category(letter)[0] == "M"
         part = part and ord(letter) < 0x40000  # there are no letters beyond
         paired = part and pairs and any(low <= ord(letter) <= high for low, high in PAIRED)
         if begin >= 0 and (paired or not part):
@@ -380,17 +226,17 @@ def places_of(text: str, *, digits: bool, pairs: bool) -> Iterator[Place]:
         yield begin, len(text), text[begin:]
 
 
-def _normal(text: str) -> str:
+def normal(text: str) -> str:
     """The text in lower case, with composed characters."""
     return (text if text.isascii() else unicodedata.normalize("NFC", text)).lower()
 
 
 def _aligned(text: str) -> tuple[str, Sequence[int]]:
     """The normal form of a text, and the place in the text of each of its characters and of its end."""
-    normal = _normal(text)
-    if len(normal) == len(text):
-        return normal, range(len(text) + 1)
-    parts = [(match.start(), _normal(match[0])) for match in _CHARACTER.finditer(text)]
+    whole = normal(text)
+    if len(whole) == len(text):
+        return whole, range(len(text) + 1)
+    parts = [(match.start(), normal(match[0])) for match in _CHARACTER.finditer(text)]
     starts = [start for start, part in parts for _ in part]
     return "".join(part for _, part in parts), [*starts, len(text)]
 
@@ -416,21 +262,21 @@ def without_weak(X: sp.csr_array, idf: NDArray[np.float64]) -> sp.csr_array:
 
 def few_rows(
     texts: Iterable[str],
-    split: Splitter,
     rule: Rule,
     columns: Mapping[str, int],
     idf: NDArray[np.float64],
     ngram_range: tuple[int, int],
     *,
     sublinear: bool,
+    pairs: bool,
 ) -> sp.csr_matrix:
     """TF-IDF rows of unit length of a few texts; no compiled kernel has to be loaded for them.
 
     Parameters
     ----------
     texts : iterable of str
-    split, rule
-        The words of a text, and the base forms of a word.
+    rule : function
+        From a word to its base forms.
     columns : mapping of str to int
         Column of each term.
     idf : array (n_terms,)
@@ -439,6 +285,8 @@ def few_rows(
         Least and largest number of words in a term.
     sublinear : bool
         Whether a count c becomes 1 + log c.
+    pairs : bool
+        Whether Chinese and Japanese text is split into pairs of characters.
 
     Returns
     -------
@@ -450,7 +298,7 @@ def few_rows(
     forms = cache(lambda word: tuple(rule(word)))
     weak = set(np.flatnonzero(is_weak(idf)).tolist())
     for text in texts:
-        found = split.words(text)
+        found = words_of(text, pairs=pairs)
         words = [form for word in found for form in forms(word)] + [word for word in found if columns.get(word) in weak]
         orders = range(1, ngram_range[1] + 1)
         runs = (" ".join(words[i : i + n]) for n in orders for i in range(len(words) - n + 1))
