@@ -90,7 +90,7 @@ def test_questions_are_answered_with_one_key_each(browser, table, tmp_path):
     answers = {}
     arguments = (table, "--text", "body", "--topics", themes, "--project", project)
     with running(*arguments) as address, opened(browser, address) as page:
-        page.evaluate(SEND, {"who": "me", "action": "settings", "refit_after": 0})
+        page.evaluate(SEND, {"who": "me", "action": "settings", "values": {"refit_after": 0}})
         goto(page, "topics")
         page.wait_for_selector(".terms")  # the first fit needs no label
         goto(page, "label")
@@ -125,7 +125,7 @@ def test_the_whole_loop(browser, table):
     with running(table, "--text", "body") as address, opened(browser, address) as page:
         assert "token" not in page.url
         wait(page, "document.querySelector('#panel').innerText.includes('No topics yet')")
-        by_hand = {"who": "me", "action": "settings", "refit_after": 0}
+        by_hand = {"who": "me", "action": "settings", "values": {"refit_after": 0}}
         page.evaluate(SEND, by_hand)
         new_topic(page, "coffee")
         page.wait_for_selector(".choice.yes")  # a new topic labels the document that is open
@@ -712,7 +712,7 @@ def test_two_windows_landmarks_and_phone_width(browser, table):
         high = ann.evaluate("document.querySelector('.bar').offsetHeight")
         ann.evaluate("document.getElementById('fit').textContent = 'Fitting twice …'")
         assert ann.evaluate("document.querySelector('.bar').offsetHeight") == high < 70
-        ben.evaluate(SEND, {"who": "ben", "action": "settings", "blind": True})
+        ben.evaluate(SEND, {"who": "ben", "action": "settings", "values": {"blind": True}})
         ann.wait_for_selector("#goal-text:has-text('blind mode')")
         goto(ann, "topics")
         ann.click('#tabs a[href="#label"]')

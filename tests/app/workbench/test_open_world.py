@@ -190,7 +190,7 @@ def test_during_a_fit_a_free_topic_is_adopted_and_no_topic_is_split(workbench):
 
 
 def test_the_world_is_a_setting_of_the_project(workbench):
-    with pytest.raises(Invalid, match=r'“world” is "open", "closed", or null .*, not "round"'):
+    with pytest.raises(Invalid, match=r"Invalid enum value 'round' - at `\$.world`. Nothing"):
         workbench.session.change_settings(world="round")
     workbench.session.change_settings(world="closed")
     fit(workbench)

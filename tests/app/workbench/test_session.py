@@ -255,8 +255,8 @@ def test_topics_can_be_changed_and_everything_undone(session):
         (Label(documents=[6], key=1, state="permitted"), "no document number 6"),
         (ChangeTopic(key=1, colour="red;}"), "six hexadecimal digits"),
         (MergeTopics(keys=[1], into=1), "at least two topics"),
-        (ChangeSettings(target=-1), "“target” is a whole number from 1 to 10,000,000, or null .*, not -1"),
-        (ChangeSettings(path_separator=" "), '“path separator” is a text .*, not " "'),
+        (ChangeSettings(values={"target": -1}), r"Expected `int` >= 1 - at `\$.target`. Nothing was changed"),
+        (ChangeSettings(values={"path_separator": " "}), r"matching regex '\\\\S' - at `\$.path_separator`"),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -215,7 +215,7 @@ def test_overlap_survives_a_restart_and_an_undo(make):
     apply(session, "bob", Skip(documents=[9]))
     assert queue.next("bob").row != 9
     assert queue.next("cid").row == 9  # a skipped document still needs a second person
-    with pytest.raises(Invalid, match="“overlap” is a whole number from 0 to 1,000, not -1"):
+    with pytest.raises(Invalid, match=r"Expected `int` >= 0 - at `\$.overlap`"):
         session.change_settings(overlap=-1)
 
 

@@ -136,13 +136,8 @@ function changeSettings() {
     ],
     act: async ({ complete, world, blind, path_separator: separator, ...numbers }) => {
       const given = Object.entries(numbers).map(([key, value]) => [key, Number(value)]);
-      await act("settings", {
-        ...Object.fromEntries(given),
-        complete,
-        blind,
-        world: world || null,
-        path_separator: separator || null,
-      });
+      const values = { ...Object.fromEntries(given), complete, blind };
+      await act("settings", { values: { ...values, world: world || null, path_separator: separator || null } });
       await refresh();
       draw();
     },

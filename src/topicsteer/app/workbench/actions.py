@@ -183,17 +183,9 @@ class OrderTopics(AnAction, frozen=True, kw_only=True, tag="order topics"):
 
 
 class ChangeSettings(AnAction, frozen=True, kw_only=True, tag="settings"):
-    """Change fields of `ProjectSettings`; nobody undoes that. `ProjectSettings.changed` checks the values."""
+    """Change fields of `ProjectSettings`, which checks the values; nobody undoes that."""
 
-    target: Any = UNSET
-    refit_after: Any = UNSET
-    free_topics: Any = UNSET
-    complete: Any = UNSET
-    world: Any = UNSET
-    blind: Any = UNSET
-    overlap: Any = UNSET
-    overlap_people: Any = UNSET
-    path_separator: Any = UNSET
+    values: dict[str, Any]
 
 
 Action: TypeAlias = (
@@ -209,15 +201,9 @@ def apply(session: LabelSession, who: str, action: Action) -> Change:
         if earlier is not None:
             return Change(earlier, repeated=True)
         if isinstance(action, ChangeSettings):
-            return session.change_settings(**given_values(action))
+            return session.change_settings(**action.values)
         batch, events = plan(session, who, action)
         return session.commit(batch._replace(request=action.request), events)
-
-
-def given_values(action: AnAction) -> dict[str, Any]:
-    """Return the fields of an action that were given."""
-    fields = msgspec.structs.asdict(action).items()
-    return {name: value for name, value in fields if name not in ("who", "request") and value is not UNSET}
 
 
 def plan(session: LabelSession, who: str, action: Action) -> Plan:
@@ -293,8 +279,8 @@ def _new_topic(session: LabelSession, who: str, action: NewTopic) -> Plan:
 
 def _change_topic(session: LabelSession, who: str, action: ChangeTopic) -> Plan:
     old = session.topic(action.key)
-    values = given_values(action)
-    del values["key"]
+    fields = msgspec.structs.asdict(action).items()
+    values = {name: value for name, value in fields if name not in ("who", "request", "key") and value is not UNSET}
     if "name" in values:
         values["name"] = session.unused_name(values["name"], old.key)
     for field, rule in TOPIC_RULES.items():

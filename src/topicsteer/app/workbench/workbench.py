@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -37,8 +36,6 @@ from topicsteer.system.files import Scratch, replacing
 from topicsteer.system.types import Array
 
 SUFFIX = ".steer"
-# Seconds between two checks of the write-ahead log.
-TIDY = 20.0
 # Rows listed in a notice of changed documents.
 LISTED = 200
 # Documents of a free topic that are proposed as labels.
@@ -175,10 +172,8 @@ class Workbench:
         self.stored_model = 0
         # Record of the model that is being fitted.
         self.pending = ModelRecord([])
-        self._closed = threading.Event()
         self._restore()
         self._compare(source)
-        threading.Thread(target=self._tidy, daemon=True).start()
 
     make = staticmethod(make_project)
 
@@ -195,15 +190,10 @@ class Workbench:
 
     def close(self) -> None:
         """End the worker and close the project."""
-        self._closed.set()
         self.fitter.close()
         self.maps.close()
         self.project.close()
         self.temporary.remove()
-
-    def _tidy(self) -> None:
-        while not self._closed.wait(TIDY):
-            self.project.tidy()
 
     def notify(self, notice: Notice) -> None:
         """Send a notice to all open pages."""
