@@ -345,8 +345,6 @@ def test_a_fit_during_a_fit_waits_for_its_end(make, monkeypatch):
         assert (workbench.status.state, workbench.status.queued) == ("fitting", False)
         assert not workbench.fit()
         workbench.cancel_fit()
-        workbench.fitter.busy = False
-        workbench.on_message(fit_process.Cancelled())
         assert (len(orders), workbench.status.state) == (2, "idle")
     finally:
         workbench.fitter.busy = False

@@ -20,7 +20,7 @@ from topicsteer.app.workbench.current_model import GroupShares, SuggestedRow
 
 # Command that starts the worker.
 WORKER = [sys.executable, "-m", "topicsteer.app.workbench.worker"]
-# Seconds that a cancelled fit has to end by itself.
+# Seconds that the reading thread has to end.
 PATIENCE = 4.0
 
 
@@ -96,10 +96,6 @@ class MapOrder(msgspec.Struct, frozen=True, tag="map", tag_field="do"):
     rows: list[int]
 
 
-class CancelOrder(msgspec.Struct, frozen=True, tag="cancel", tag_field="do"):
-    """Cancel the fit."""
-
-
 class Report(msgspec.Struct, frozen=True, tag_field="at"):
     """A message of the worker."""
 
@@ -172,19 +168,14 @@ class Failed(Report, frozen=True, tag="failed"):
     message: str
 
 
-class Cancelled(Report, frozen=True, tag="cancelled"):
-    """The fit was cancelled."""
-
-
 class Ended(Report, frozen=True, tag="ended"):
     """The process ended in the middle of a fit; sent by `FitProcess`."""
 
     code: int
 
 
-Work: TypeAlias = FitOrder | SplitOrder | MapOrder
-Order: TypeAlias = Work | CancelOrder
-AnyReport: TypeAlias = Progressed | Finished | Grouped | Learnt | LaidOut | Rested | Failed | Cancelled | Ended
+Order: TypeAlias = FitOrder | SplitOrder | MapOrder
+AnyReport: TypeAlias = Progressed | Finished | Grouped | Learnt | LaidOut | Rested | Failed | Ended
 read_order = msgspec.json.Decoder(Order).decode
 read_report = msgspec.json.Decoder(AnyReport).decode
 
@@ -201,21 +192,16 @@ class FitProcess:
     ----------
     on_message : callable
         Called with each report of the worker, in a separate thread.
-    patience : float
-        Seconds that a cancelled fit has to end by itself.
     """
 
-    def __init__(self, on_message: Callable[[AnyReport], None], patience: float = PATIENCE) -> None:
+    def __init__(self, on_message: Callable[[AnyReport], None]) -> None:
         self.on_message = on_message
-        self.patience = patience
         self.busy = False
         self.process: Popen[str] | None = None
-        # The process that `cancel` has killed.
-        self._killed: Popen[str] | None = None
         self.thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def start(self, order: Work) -> bool:
+    def start(self, order: Order) -> bool:
         """Start a piece of work; return False if one is running."""
         with self._lock:
             if self.busy:
@@ -228,22 +214,15 @@ class FitProcess:
             self._send(self.process, order)
             return True
 
-    def cancel(self) -> None:
-        """Cancel the fit; kill the process if that takes too long."""
+    def cancel(self) -> bool:
+        """Kill the process in the middle of its work, and return whether it worked; the next order starts another."""
         with self._lock:
-            process = self.process
-            if not self.busy or process is None:
-                return
-            self._send(process, CancelOrder())
-
-        def kill() -> None:
-            if self.busy and self.process is process and process.poll() is None:
-                self._killed = process
-                process.kill()
-
-        timer = threading.Timer(self.patience, kill)
-        timer.daemon = True
-        timer.start()
+            if not self.busy:
+                return False
+            process, self.process, self.busy = self.process, None, False
+        if process is not None:
+            process.kill()
+        return True
 
     def close(self) -> None:
         """Kill the process."""
@@ -251,7 +230,7 @@ class FitProcess:
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
         if self.thread is not None and self.thread is not threading.current_thread():
-            self.thread.join(self.patience)
+            self.thread.join(PATIENCE)
 
     @staticmethod
     def _send(process: Popen[str], order: Order) -> None:
@@ -263,12 +242,14 @@ class FitProcess:
     def _read(self, process: Popen[str]) -> None:
         assert process.stdout is not None  # noqa: S101
         for line in process.stdout:
+            if self.process is not process:  # it was cancelled
+                break
             report = read_report(line)
-            if isinstance(report, Failed | Cancelled):
+            if isinstance(report, Failed):
                 self.busy = False
             self.on_message(report)
         with suppress(OSError), process:  # unsent orders are lost with the process
             code = process.wait()
-        if self.busy:
+        if self.busy and self.process is process:
             self.busy = False
-            self.on_message(Cancelled() if self._killed is process else Ended(code))
+            self.on_message(Ended(code))

@@ -298,7 +298,8 @@ class Workbench:
     def cancel_fit(self) -> None:
         """Cancel the running fit, and the one that waits for its end."""
         self._again = False
-        self.fitter.cancel()
+        loading = self.status.stage == "load"  # the fit is over
+        self.set_status(FitStatus() if not loading and self.fitter.cancel() else self.status)
 
     # --- new topics from free topics and from groups; the next fit has them ---
 
@@ -376,8 +377,6 @@ class Workbench:
                 self._fit_if_due()  # labels that arrived during the fit
             case messages.Failed(message):
                 self._fail(message)
-            case messages.Cancelled():
-                self.set_status(FitStatus())
             case messages.Ended(code):
                 self._fail(f"The fit did not finish: {_reason_of_end(code)}.")
             case _:

@@ -27,7 +27,7 @@ from topicsteer.analysis.documents_to_label import Doubt
 from topicsteer.analysis.groups import Groups
 from topicsteer.app.workbench import fit_process as messages
 from topicsteer.app.workbench.current_model import SuggestedRow, column_keys
-from topicsteer.app.workbench.fit_process import AnyReport, CancelOrder, FitOrder, MapOrder, SplitOrder, Work
+from topicsteer.app.workbench.fit_process import AnyReport, FitOrder, MapOrder, Order, SplitOrder
 from topicsteer.app.workbench.map_view import stored_layout
 from topicsteer.app.workbench.progress_view import plain_shares
 from topicsteer.app.workbench.project import State, read_documents, stored_groups
@@ -53,10 +53,6 @@ COLUMNS = 12
 EVERY = 0.1
 
 
-class Cancelled(Exception):
-    """The fit was cancelled."""
-
-
 class Superseded(Exception):
     """The next fit is waiting, so this one is not evaluated."""
 
@@ -72,8 +68,7 @@ class Worker:
 
     def __init__(self, out: TextIO) -> None:
         self.out = out
-        self.cancelled = threading.Event()
-        self.orders: SimpleQueue[Work | None] = SimpleQueue()
+        self.orders: SimpleQueue[Order | None] = SimpleQueue()
         self.documents: Documents | None = None
         self.groups: dict[str, Groups] | None = None
         self.model: TopicModel | None = None
@@ -87,23 +82,16 @@ class Worker:
         self.out.flush()
 
     def progress(self, stage: str, done: int, total: int | None, detail: str) -> None:
-        """Report progress, but not too often; raise `Cancelled` if the fit was cancelled."""
-        if self.cancelled.is_set():
-            raise Cancelled
+        """Report progress, but not too often."""
         now = time.monotonic()
         if now - self._last >= EVERY or stage != self._stage:
             self._last, self._stage = now, stage
             self.send(messages.Progressed(stage, done, total, detail))
 
     def read_orders(self, lines: Iterable[str]) -> None:
-        """Queue orders until the input ends; runs in a thread, so that a fit can be cancelled."""
+        """Queue orders until the input ends; runs in a thread, so that a fit notices the next order."""
         for line in lines:
-            order = messages.read_order(line)
-            if isinstance(order, CancelOrder):
-                self.cancelled.set()
-            else:
-                self.cancelled.clear()
-                self.orders.put(order)
+            self.orders.put(messages.read_order(line))
         self.orders.put(None)
 
     def run(self) -> None:
@@ -111,7 +99,7 @@ class Worker:
         while (order := self.orders.get()) is not None:
             self.work(order)
 
-    def work(self, order: Work) -> None:
+    def work(self, order: Order) -> None:
         """Fit, split or lay out; errors are reported."""
         try:
             match order:
@@ -122,8 +110,6 @@ class Worker:
                 case MapOrder():
                     self._lay_out(order)
             self.send(messages.Rested())
-        except Cancelled:
-            self.send(messages.Cancelled())
         except Exception as error:  # any error is reported, and the last good model stays in use
             self.send(messages.Failed(f"{error}" or type(error).__name__))
 
