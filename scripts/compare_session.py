@@ -144,7 +144,7 @@ class Generator:
         if number == 62:
             free = [topic["key"] for topic in self.page.get("/api/state")["topics"]["free"]]
             if free:
-                return "/api/free", {"who": who, "edit": "adopt", "key": free[0], "name": "adopted"}
+                return "/api/adopt", {"who": who, "source": free[0], "name": "adopted"}
         if number == 130:  # a request that is repeated acts once
             return "/api/act", self.recent[-1]
         kind = draw.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
@@ -226,7 +226,7 @@ def run_session(side, kind, table, truth, tree):
             else:
                 status, answer = page.post(address, message)
             answers.append({"status": status, "answer": answer})
-            if address == "/api/free":
+            if address == "/api/adopt":
                 page.rest()
             if number in FITS:
                 page.post("/api/fit", {"who": "ann"})

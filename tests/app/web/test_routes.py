@@ -291,7 +291,17 @@ def test_a_link_for_people_who_only_look(workbench):
             page.headers.update({"origin": HOME, "x-topicsteer": answer.headers["x-topicsteer"]})
             assert page.get("/api/state?who=ann").status_code == 200
             assert page.get("/api/documents?who=ann").status_code == 200
-            actions = ("act", "fit", "free", "cancel", "export", "import?who=ann", "coders?who=ann", "coders/remove")
+            actions = (
+                "act",
+                "fit",
+                "adopt",
+                "split",
+                "cancel",
+                "export",
+                "import?who=ann",
+                "coders?who=ann",
+                "coders/remove",
+            )
             for path in (f"/api/{action}" for action in actions):
                 refused = page.post(path, json={"who": "ann", "action": "new topic", "name": "tea"})
                 assert refused.status_code == 403
@@ -466,19 +476,19 @@ def test_other_requests_are_typed_too(page, path):
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "reason"),
+    ("path", "body", "status", "reason"),
     [
-        ({"edit": "dance"}, 422, "at `$.edit`"),
-        ({"edit": "adopt", "key": "1", "name": "x"}, 422, "at `$.key`"),
-        ({"edit": "split", "key": "free-0"}, 422, "at `$.key`"),
-        ({"edit": "split", "key": 1}, 409, "no fitted model yet"),
-        ({"edit": "adopt", "key": "free-0", "name": "x"}, 409, "no fitted model yet"),
-        ({"edit": "cut", "number": 1}, 422, "cut"),
-        ({"edit": "adopt", "key": 0, "name": "x"}, 404, "no longer exists"),
+        ("adopt", {"source": "1", "name": "x"}, 422, "at `$.source`"),
+        ("adopt", {"source": [-1], "name": "x"}, 422, "at `$.source"),
+        ("adopt", {"source": [10_000], "name": "x"}, 404, "no document number"),
+        ("adopt", {"source": "free-0", "name": "x"}, 409, "no fitted model yet"),
+        ("adopt", {"source": [0], "name": "x", "number": 1}, 422, "number"),
+        ("split", {"key": "free-0"}, 422, "at `$.key`"),
+        ("split", {"key": 1}, 409, "no fitted model yet"),
     ],
 )
-def test_a_bad_edit_of_free_topics_is_refused_with_its_reason(page, workbench, body, status, reason):
-    answer = page.post("/api/free", json={"who": "ann"} | body)
+def test_a_bad_edit_of_free_topics_is_refused_with_its_reason(page, workbench, path, body, status, reason):
+    answer = page.post(f"/api/{path}", json={"who": "ann"} | body)
     assert answer.status_code == status
     assert reason in answer.json()["error"]
     assert workbench.session.live == []

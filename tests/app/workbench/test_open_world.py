@@ -11,7 +11,7 @@ from problems import planted_texts
 
 from topicsteer import TopicModel
 from topicsteer.app.workbench.actions import Label, NewTopic, NoneOfThese, apply
-from topicsteer.app.workbench.errors import Conflict, Invalid
+from topicsteer.app.workbench.errors import Invalid
 from topicsteer.app.workbench.progress_view import group_table
 from topicsteer.app.workbench.project import Project, ProjectSettings
 from topicsteer.app.workbench.session import LabelSession
@@ -179,11 +179,9 @@ def test_proposals_survive_a_fit_without_labels_and_a_restart(workbench):
     restarted.close()
 
 
-def test_during_a_fit_a_free_topic_is_adopted_and_no_topic_is_split(workbench):
+def test_during_a_fit_a_free_topic_is_adopted(workbench):
     free = free_of(workbench, 4)
     assert workbench.fit()
-    with pytest.raises(Conflict, match="A fit is running"):
-        workbench.split(1, 2)
     key = workbench.adopt("ann", free, name="meanwhile")
     until(lambda: workbench.status.state == "idle")
     assert TOPIC[workbench.queue.next("ann", "topic", key=key).row] == 4

@@ -160,11 +160,11 @@ def test_orders_are_read_until_the_input_ends(project, tmp_path):
     assert worker.orders.get() is None
 
 
-def test_a_worker_fits_or_splits_on_each_order_and_ends_with_its_input(monkeypatch, project, tmp_path):
+def test_a_worker_fits_or_lays_out_on_each_order_and_ends_with_its_input(monkeypatch, project, tmp_path):
     worker, works = Worker(io.StringIO()), []
     monkeypatch.setattr(worker, "work", works.append)
     first = order(project, tmp_path)
-    second = messages.SplitOrder(str(project), str(tmp_path), 0, 2)
+    second = messages.MapOrder(str(project), [0, 1])
     for one in (first, second, None):
         worker.orders.put(one)
     worker.run()

@@ -11,7 +11,7 @@ const adopt = (free) =>
     fields: [{ name: "name", label: "Name", value: free.name, longest: 80 }, describe],
     submit: "Create topic",
     act: async (values) => {
-      const { key: known } = await post("/api/free", { edit: "adopt", key: free.key, ...values });
+      const { key: known } = await post("/api/adopt", { source: free.key, ...values });
       await refresh();
       location.hash = `label/topic-${known}`;
     },

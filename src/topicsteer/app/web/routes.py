@@ -253,14 +253,12 @@ def act(workbench: Workbench, message: Action) -> messages.Done:
     )
 
 
-def edit_free(workbench: Workbench, message: messages.FreeEdit) -> messages.FreeEdited:
-    """Make topics of free topics and of groups."""
-    match message:
-        case messages.Adopt(key=key, name=name, description=description):
-            return messages.FreeEdited(workbench.adopt(message.person, key, name=name, description=description))
-        case messages.Split(key=key, parts=parts):
-            workbench.split(key, parts)
-    return messages.FreeEdited()
+def adopt(workbench: Workbench, message: messages.Adopt) -> messages.Adopted:
+    """Make a topic of a free topic or of a group."""
+    key = workbench.adopt(
+        message.person, message.source, name=message.name, description=message.description, parent=message.parent
+    )
+    return messages.Adopted(key)
 
 
 def export(workbench: Workbench, message: messages.WriteExport) -> messages.Exported:
@@ -311,7 +309,8 @@ QUESTIONS: Answers = {
 COMMANDS: Answers = {
     "/api/act": (Action, act),
     "/api/fit": (Message, lambda bench, m: messages.FitStarted(bench.fit())),
-    "/api/free": (messages.FreeEdit, edit_free),
+    "/api/adopt": (messages.Adopt, adopt),
+    "/api/split": (messages.Split, lambda bench, m: bench.split(m.key, m.parts)),
     "/api/cancel": (Message, lambda bench, m: bench.cancel_fit()),
     "/api/export": (messages.WriteExport, export),
     "/api/coders/remove": (messages.RemoveCoder, lambda bench, m: bench.coders.remove(m.coder)),

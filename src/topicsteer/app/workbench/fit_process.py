@@ -67,28 +67,6 @@ class FitOrder(msgspec.Struct, frozen=True, tag="fit", tag_field="do"):
     embeddings: str | None = None
 
 
-class SplitOrder(msgspec.Struct, frozen=True, tag="split", tag_field="do"):
-    """Find groups of the documents of a known topic; the model stays as it is.
-
-    Parameters
-    ----------
-    project : str
-        Path of the project file.
-    previous : str
-        Folder of the last model.
-    column, parts : int
-        Column of the topic, and the number of groups, at most.
-    embeddings : str, optional
-        The name of the embeddings of the texts.
-    """
-
-    project: str
-    previous: str
-    column: int
-    parts: int
-    embeddings: str | None = None
-
-
 class MapOrder(msgspec.Struct, frozen=True, tag="map", tag_field="do"):
     """Lay out some documents of a project, by their rows, for the document map."""
 
@@ -115,28 +93,6 @@ class Finished(Report, frozen=True, tag="fitted"):
     folder: str
     seconds: float
     notes: list[str]
-
-
-class Group(msgspec.Struct, frozen=True):
-    """A group of the documents of a known topic: terms, number of documents, and the surest of these."""
-
-    terms: list[str]
-    documents: int
-    rows: list[int]
-
-
-class Grouped(Report, frozen=True, tag="grouped"):
-    """Groups of the documents of a known topic were found, by its column; the model is unchanged."""
-
-    column: int
-    groups: list[Group]
-
-
-class FoundGroups(msgspec.Struct, frozen=True):
-    """Groups of the documents of a known topic, by its key, that were not adopted; each keeps its number."""
-
-    key: int
-    groups: dict[int, Group]
 
 
 class Learnt(Report, frozen=True, tag="learnt", omit_defaults=True):
@@ -174,8 +130,8 @@ class Ended(Report, frozen=True, tag="ended"):
     code: int
 
 
-Order: TypeAlias = FitOrder | SplitOrder | MapOrder
-AnyReport: TypeAlias = Progressed | Finished | Grouped | Learnt | LaidOut | Rested | Failed | Ended
+Order: TypeAlias = FitOrder | MapOrder
+AnyReport: TypeAlias = Progressed | Finished | Learnt | LaidOut | Rested | Failed | Ended
 read_order = msgspec.json.Decoder(Order).decode
 read_report = msgspec.json.Decoder(AnyReport).decode
 
@@ -186,7 +142,7 @@ def line(message: Order | AnyReport) -> str:
 
 
 class FitProcess:
-    """One fit, split or layout at a time in a separate process.
+    """One fit or layout at a time in a separate process.
 
     Parameters
     ----------

@@ -190,28 +190,20 @@ class Beginning(Reply, frozen=True):
 
 
 class GroupView(Reply, frozen=True):
-    """A group of the topic that was split last: its number, terms, number of documents, and some of these."""
+    """A group of the documents of a known topic: terms, number of documents, the surest rows, and three beginnings."""
 
-    number: int
     terms: list[str]
     documents: int
+    rows: list[int]
     surest: list[Beginning]
 
 
-class SplitView(Reply, frozen=True):
-    """Groups of the documents of a known topic, by its key."""
-
-    key: int
-    groups: list[GroupView]
-
-
 class TopicLists(Reply, frozen=True):
-    """All topics; ``none`` is missing if every document has a known topic, and ``split`` before a split."""
+    """All topics; ``none`` is missing if every document has a known topic."""
 
     known: list[KnownTopic]
     free: list[FreeTopic]
     none: NoTopic | None = None
-    split: SplitView | None = None
 
 
 class Progress(Reply, frozen=True):
@@ -355,7 +347,7 @@ class Refitted(Reply, frozen=True):
 
 
 class Advised(Reply, frozen=True):
-    """Something about the last fit is ready: suggestions, advice, an evaluation, shares, or groups of a topic."""
+    """Something about the last fit is ready: suggestions, advice or shares."""
 
     kind: Literal["advised"] = "advised"
 

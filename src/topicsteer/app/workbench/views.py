@@ -17,7 +17,6 @@ from topicsteer.analysis.documents_to_label import Doubt, doubt_sentence
 from topicsteer.app.workbench import responses
 from topicsteer.app.workbench.current_model import CurrentModel, Key
 from topicsteer.app.workbench.errors import DECISION, Conflict, NotFound
-from topicsteer.app.workbench.fit_process import FoundGroups
 from topicsteer.app.workbench.project import WHOLE, Project, State, Topic, read_documents
 from topicsteer.app.workbench.session import Decision, LabelSession
 from topicsteer.system.templates import visible
@@ -121,8 +120,6 @@ class Views:
         self.project = session.project
         self.fitted: CurrentModel | None = None
         self.search = lru_cache(maxsize=32)(lambda query: np.asarray(session.project.search(query), dtype=np.int64))
-        # Groups of the topic that was split last; nothing of them is stored.
-        self.split: FoundGroups | None = None
         # Near-duplicates; None: they are not looked for.
         self.copies: Copies | None = None
 
@@ -379,17 +376,12 @@ class Views:
         ]
         outside = fitted.documents[-1] if fitted.n_known else 0
         none = responses.NoTopic(round(float(fitted.none.mean()), 4), outside) if outside or fitted.open else None
-        return responses.TopicLists(known, free, none, self._split())
+        return responses.TopicLists(known, free, none)
 
-    def _split(self) -> responses.SplitView | None:
-        """Return the groups of the topic that was split last, if it still exists."""
-        if self.split is None or self.split.key not in self.session.tree.parents:
-            return None
-        groups = []
-        for number, group in self.split.groups.items():
-            terms = [visible(term, 60) for term in group.terms]
-            groups.append(responses.GroupView(number, terms, group.documents, self.beginnings(group.rows[:EXAMPLES])))
-        return responses.SplitView(self.split.key, groups)
+    def group(self, terms: Sequence[str], rows: Sequence[int], n: int) -> responses.GroupView:
+        """Return a group of the documents of a topic; n of them are proposed as labels."""
+        shown = [visible(term, 60) for term in terms]
+        return responses.GroupView(shown, len(rows), list(rows[:n]), self.beginnings(rows[:EXAMPLES]))
 
     def _known(self, topic: Topic, older: int) -> responses.KnownTopic:
         tree = self.session.tree

@@ -27,24 +27,19 @@ from topicsteer.analysis.documents_to_label import Doubt
 from topicsteer.analysis.groups import Groups
 from topicsteer.app.workbench import fit_process as messages
 from topicsteer.app.workbench.current_model import SuggestedRow, column_keys
-from topicsteer.app.workbench.fit_process import AnyReport, FitOrder, MapOrder, Order, SplitOrder
+from topicsteer.app.workbench.fit_process import AnyReport, FitOrder, MapOrder, Order
 from topicsteer.app.workbench.map_view import stored_layout
 from topicsteer.app.workbench.progress_view import plain_shares
 from topicsteer.app.workbench.project import State, read_documents, stored_groups
 from topicsteer.corpora import Documents
-from topicsteer.guidance.keywords import embed
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import CHOSEN
-from topicsteer.model.edits import Split
-from topicsteer.model.predictor import for_documents
 from topicsteer.model.settings import BUILT_IN, DEFAULT_FREE, WORDS
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.text.vectorizer import TextVectorizer
 
 # Documents suggested after each fit.
 SUGGESTIONS = 100
-# Documents of a group that are proposed as labels.
-PROPOSED = 10
 # Labels that look wrong, kept after each fit.
 CHECKS = 300
 # Columns whose shares are estimated after a fit.
@@ -72,8 +67,6 @@ class Worker:
         self.documents: Documents | None = None
         self.groups: dict[str, Groups] | None = None
         self.model: TopicModel | None = None
-        # Folder that the model was saved to, or loaded from.
-        self.folder = ""
         self._last, self._stage = 0.0, ""
 
     def send(self, report: AnyReport) -> None:
@@ -100,13 +93,11 @@ class Worker:
             self.work(order)
 
     def work(self, order: Order) -> None:
-        """Fit, split or lay out; errors are reported."""
+        """Fit or lay out; errors are reported."""
         try:
             match order:
                 case FitOrder():
                     self._fit(order)
-                case SplitOrder():
-                    self._split(order)
                 case MapOrder():
                     self._lay_out(order)
             self.send(messages.Rested())
@@ -121,7 +112,7 @@ class Worker:
             model = self._fitted(order)
             model.save(order.folder)
             notes = [str(w.message) for w in caught if issubclass(w.category, UserWarning)][:8]
-        self.model, self.folder = model, order.folder
+        self.model = model
         self.send(messages.Finished(order.folder, time.monotonic() - begin, notes))
         with suppress(Superseded):
             self._advise("advise", 0, None, "")
@@ -166,20 +157,6 @@ class Worker:
         if self.documents is None:
             self.documents = read_documents(Path(project))
         return self.documents
-
-    def _split(self, order: SplitOrder) -> None:
-        """Find groups of the documents of a topic of the last model."""
-        documents = self._read(order.project)
-        if self.model is None or self.folder != order.previous:
-            vectors = None if order.embeddings in BUILT_IN else for_documents(order.embeddings, documents)
-            E = None if vectors is None else embed(vectors, documents.texts)
-            self.model = TopicModel.load(order.previous, embeddings=E).attach(documents)
-            self.folder = order.previous
-        self.progress("split", 0, None, "")
-        found = self.model.edit.split(order.column, order.parts)
-        groups = found.groups if isinstance(found, Split) else ()
-        plain = [messages.Group(list(one.terms), len(one), one.rows[:PROPOSED].tolist()) for one in groups]
-        self.send(messages.Grouped(order.column, plain))
 
     def _lay_out(self, order: MapOrder) -> None:
         """Lay out documents by their words."""
