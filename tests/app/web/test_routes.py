@@ -610,7 +610,7 @@ def test_the_labels_refit_to_the_same_topics(fitted):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["jsonl", "doccano", "label-studio"])
+@pytest.mark.parametrize("kind", ["jsonl", "label-studio"])
 def test_labels_go_to_other_tools_and_come_back(fitted, kind):
     said = read_labels(fitted.exporter.export(kind))
     has = {record.id: record.labels for record in said.records if record.labels}
@@ -670,17 +670,17 @@ def test_topics_that_swapped_names_are_exported_under_the_new_ones(fitted, tmp_p
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["../x.csv", "a/b.csv", "..", ".x", "/etc/passwd", "x\x00.csv", "", "a" * 900, "doccano.jsonl"]
+    "name", ["../x.csv", "a/b.csv", "..", ".x", "/etc/passwd", "x\x00.csv", "", "a" * 900, "label-studio.xml"]
 )
 def test_names_cannot_leave_the_export_folder(fitted, name):
     fitted.exporter.folder.mkdir(exist_ok=True)
-    if name == "doccano.jsonl":  # the name of an export, but a link
+    if name == "label-studio.xml":  # the name of an export, but a link
         (fitted.exporter.folder / name).symlink_to("/etc/passwd")
     with pytest.raises(NotFound):
         fitted.exporter.written(name)
     with pytest.raises(Invalid):
         fitted.exporter.export(name)
-    (fitted.exporter.folder / "doccano.jsonl").unlink(missing_ok=True)
+    (fitted.exporter.folder / "label-studio.xml").unlink(missing_ok=True)
 
 
 @pytest.mark.slow

@@ -20,7 +20,6 @@ from topicsteer.app.workbench.actions import (
     NewTopic,
     NoneOfThese,
     Redo,
-    SplitTopic,
     Undo,
     apply,
 )
@@ -33,7 +32,7 @@ from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import PERMITTED
 
 SPORT, FOOTBALL, TENNIS, ARTS, FILM, PAINT = range(1, 7)
-FORMATS = ["labels", "jsonl", "doccano", "label-studio", "labels-by-person"]
+FORMATS = ["labels", "jsonl", "label-studio", "labels-by-person"]
 
 
 @pytest.fixture
@@ -139,8 +138,8 @@ def test_move_merge_rename_and_delete_keep_the_tree_whole(session):
     assert {key for key, parent in session.tree.parents.items() if parent is None} == {SPORT, FOOTBALL, FILM, PAINT}
     apply(session, "ann", Undo())
     assert session.tree.parents[FILM] == ARTS
-    apply(session, "ann", SplitTopic(key=FOOTBALL, name="futsal", documents=[0]))
-    assert session.tree.parents[7] == ARTS
+    apply(session, "ann", NewTopic(name="futsal", documents=[0], parent=FOOTBALL))
+    assert session.tree.parents[7] == FOOTBALL
     again(session)
 
 
@@ -232,7 +231,7 @@ def test_files_have_paths_and_a_taxonomy(make):
     assert [choice.get("value") for choice in view.find("Taxonomy")] == ["sport", "arts", "(none)"]
     below = view.find("Taxonomy/Choice[@value='sport']")
     assert [choice.get("value") for choice in below] == ["football", "tennis", "(none)"]
-    found = read_labels(workbench.exporter.export("doccano"))
+    found = read_labels(workbench.exporter.export("jsonl"))
     assert (found.separator, found.records[0].labels) == ("/", ["sport/football", "arts/(none)"])
 
 

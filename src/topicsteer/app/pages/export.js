@@ -11,8 +11,7 @@ const KINDS = [
       "Use it with topicsteer fit --label-file.",
   ],
   ["labels-by-person", "Labels by person, CSV", "One row per document and person, for import into another project."],
-  ["jsonl", "Labels, JSONL", "The same with the texts, one line per document."],
-  ["doccano", "Labels for doccano", "JSONL in the format of doccano."],
+  ["jsonl", "Labels, JSONL", "The same with the texts, one line per document, also for doccano."],
   [
     "label-studio",
     "Labels for Label Studio",

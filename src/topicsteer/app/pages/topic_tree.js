@@ -42,7 +42,6 @@ export const splitKnown = (t) =>
     submit: "Split",
     act: async ({ parts }) => {
       split = { key: t.key, groups: await post("/api/split", { key: t.key, parts: Number(parts) }) };
-      await refresh();
     },
   });
 

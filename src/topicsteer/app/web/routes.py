@@ -29,7 +29,7 @@ from topicsteer.app.workbench import actions, responses
 from topicsteer.app.workbench.actions import Action, Message
 from topicsteer.app.workbench.agreement_view import agreement_page, disagreements
 from topicsteer.app.workbench.current_model import CurrentModel
-from topicsteer.app.workbench.errors import Refused, TooLarge, WrongPassword
+from topicsteer.app.workbench.errors import Refused
 from topicsteer.app.workbench.progress_view import group_table, progress_page
 from topicsteer.app.workbench.views import Selection
 from topicsteer.app.workbench.workbench import Workbench
@@ -336,7 +336,7 @@ async def read_body(request: Request, limit: int) -> bytes:
     async for part in request.stream():
         data += part
         if len(data) > limit:
-            raise TooLarge(f"The limit is {limit >> 20} MB. Send less at once.")
+            raise Refused(f"The limit is {limit >> 20} MB. Send less at once.", 413)
     return bytes(data)
 
 
@@ -368,7 +368,7 @@ async def login(request: Request) -> Response:
     session = guard.try_password(message.password, request.client.host if request.client else "")
     if session is None:
         await asyncio.sleep(0.3)
-        raise WrongPassword("This password is wrong.")
+        raise Refused("This password is wrong.", 403)
     headers = {"set-cookie": guard.set_cookie(session), HEADER: session.secret}
     return json_response(messages.Accepted(), headers=headers)
 

@@ -168,14 +168,6 @@ class MergeTopics(AnAction, frozen=True, kw_only=True, tag="merge topics"):
     into: int
 
 
-class SplitTopic(AnAction, frozen=True, kw_only=True, tag="split topic"):
-    """Move documents from a topic to a new one below the same parent, for everybody who labelled them."""
-
-    key: int
-    name: str
-    documents: Sequence[Row]
-
-
 class OrderTopics(AnAction, frozen=True, kw_only=True, tag="order topics"):
     """Reorder the topics; unnamed topics follow in their present order."""
 
@@ -190,7 +182,7 @@ class ChangeSettings(AnAction, frozen=True, kw_only=True, tag="settings"):
 
 Action: TypeAlias = (
     Label | Answer | NoneOfThese | Skip | Later | Settle | WriteNote | Undo | Redo | NewTopic | ChangeTopic | MoveTopic
-    | DeleteTopic | MergeTopics | SplitTopic | OrderTopics | ChangeSettings
+    | DeleteTopic | MergeTopics | OrderTopics | ChangeSettings
 )  # fmt: skip
 
 
@@ -258,8 +250,6 @@ def plan(session: LabelSession, who: str, action: Action) -> Plan:
             return Batch(who, f"delete topic {old.name}"), _topic_events((old, replace(old, gone=True)), *up)
         case MergeTopics():
             return _merge_topics(session, who, action)
-        case SplitTopic():
-            return _split_topic(session, who, action)
         case OrderTopics(keys=keys):
             first = [session.topic(key) for key in dict.fromkeys(keys)]
             order = [*first, *(t for t in session.live if t not in first)]
@@ -330,22 +320,6 @@ def _merge_topics(session: LabelSession, who: str, action: MergeTopics) -> Plan:
     events += _topic_events((kept, new), *((t, replace(t, gone=True)) for t in rest))
     events += _topic_events(*((t, replace(t, parent=kept.key)) for t in below if t.key != kept.key))
     return Batch(who, f"merge {', '.join(t.name for t in rest)} into {kept.name}"), events
-
-
-def _split_topic(session: LabelSession, who: str, action: SplitTopic) -> Plan:
-    key, old = action.key, session.topic(action.key)
-    rows = session.check_rows(action.documents)
-    if not rows:
-        raise Invalid("Choose the documents of the new topic.")
-    new = replace(session.unused_topic(action.name, len(session.live)), parent=session.tree.parents[key])
-    events = [Event.of_topic(None, new)]
-    for row in rows:
-        given = session.labels[row].items()
-        people = {p: state for p, own in given if (state := own.get(key, (State.CLEARED, 0))[0]) in State.PRESENT}
-        for person, state in (people | {who: people.get(who, State.PERMITTED)}).items():
-            cleared = {key: State.CLEARED} if person in people else {}
-            events += session.label_events(person, row, cleared | {new.key: state, WHOLE: State.CLEARED})
-    return Batch(who, f"split {new.name} off {old.name}"), events
 
 
 def _children(session: LabelSession, keys: Sequence[int]) -> list[Topic]:
