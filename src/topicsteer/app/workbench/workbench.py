@@ -357,7 +357,7 @@ class Workbench:
         match report:
             case messages.Progressed("advise" | "check" | "shares" as stage):
                 self.set_status(FitStatus("checking", stage, self.status.error))
-            case messages.Progressed(stage, done, total, detail):
+            case messages.Progressed(stage, done, total, detail) if self.fitter.busy:  # else it was cancelled
                 self.set_status(FitStatus("fitting", stage, done=done, total=total, detail=detail))
             case messages.Rested() if not self.fitter.busy:
                 self.set_status(msgspec.structs.replace(self.status, state="idle", stage=""))
