@@ -151,7 +151,7 @@ def large(folder: Path) -> None:
     for topic in range(1, 21):
         rows = boss.ask("GET", f"/api/documents?who=boss&all_rows=true&query=w{2_000 + 300 * topic}")["rows"][:10]
         boss.act("label", documents=rows, key=topic, state="permitted")
-    boss.act("settings", refit_after=0)
+    boss.act("settings", values={"refit_after": 0})
     settled(boss)
     print(f"first fit: {fit(boss):.1f} s")
     begin = time.perf_counter()
@@ -226,7 +226,7 @@ def person_of(server: Server, run: int) -> Person:
     person = Person(server.address, f"run {run}")
     if run == 0:
         person.act("new topic", name="one")
-        person.act("settings", refit_after=0)
+        person.act("settings", values={"refit_after": 0})
     return person
 
 
@@ -345,7 +345,7 @@ def refit(folder: Path) -> None:
         ).write_parquet(table)
         server = Server(table)
         person = Person(server.address, "me")
-        person.act("settings", refit_after=0)
+        person.act("settings", values={"refit_after": 0})
         known = {t["name"] for t in person.ask("GET", "/api/state?who=me")["topics"]["known"]}
         for name in documents.topic_names:
             if name not in known:
@@ -418,7 +418,7 @@ def tree(folder: Path, runs: int = 20) -> None:
     tree_table(table)
     server = Server(table, "--path-separator", "/", "--world", "open")
     boss = Person(server.address, "boss")
-    boss.act("settings", refit_after=0)
+    boss.act("settings", values={"refit_after": 0})
     known = {topic["name"] for topic in boss.ask("GET", "/api/state?who=boss")["topics"]["known"]}
     for path in tree_paths():
         assert path.rpartition("/")[0] in known

@@ -21,7 +21,7 @@ ACTIONS, FITS = 200, (60, 110, 160, 199)
 PATIENCE = 180
 PEOPLE = ("ann", "bob")
 EXPORTS = (
-    "labels", "labels-excel", "labels-by-person", "labels-by-person-excel", "jsonl", "doccano", "label-studio",
+    "labels", "labels-excel", "labels-by-person", "labels-by-person-excel", "jsonl", "label-studio",
     "label-studio-config", "agreement", "agreement-excel", "log", "log-excel", "memberships", "memberships-excel",
     "model", "report", "workbook", "codebook", "codebook-refi-qda", "methods",
 )  # fmt: skip
@@ -30,10 +30,10 @@ MODES = ("suggested", "check", "question", "later")
 # Weights of actions that the generator draws.
 WEIGHTS = {
     "label": 60, "answer": 8, "none": 6, "skip": 3, "later": 3, "note": 4, "undo": 9, "redo": 2, "settle": 4,
-    "rename": 4, "words": 3, "merge topics": 2, "split topic": 2, "delete topic": 1, "order topics": 1, "new topic": 3,
+    "rename": 4, "words": 3, "merge topics": 2, "delete topic": 1, "order topics": 1, "new topic": 3,
 }  # fmt: skip
 # Actions at these numbers, so that each kind occurs.
-FIXED = {8: "rename", 90: "undo", 100: "merge topics", 145: "order topics", 150: "delete topic", 155: "split topic"}
+FIXED = {8: "rename", 90: "undo", 100: "merge topics", 145: "order topics", 150: "delete topic"}
 FIXED |= dict.fromkeys((*range(21, 26), *range(165, 169)), "label")
 # The label that a planted session gives differently.
 PLANTED = 166
@@ -129,7 +129,7 @@ class Generator:
         """Return address and message of an action; a file has its text and its name in the message."""
         draw, who = self.random, PEOPLE[self.random.random() < 0.4]
         if number == 0:
-            return "/api/act", {"who": who, "action": "settings", "refit_after": 0, "target": 150}
+            return "/api/act", {"who": who, "action": "settings", "values": {"refit_after": 0, "target": 150}}
         if number <= len(self.first):
             return "/api/act", {"who": who, "action": "new topic", "name": self.first[number - 1]}
         if number == 20:
@@ -144,7 +144,7 @@ class Generator:
         if number == 62:
             free = [topic["key"] for topic in self.page.get("/api/state")["topics"]["free"]]
             if free:
-                return "/api/free", {"who": who, "edit": "adopt", "key": free[0], "name": "adopted"}
+                return "/api/adopt", {"who": who, "source": free[0], "name": "adopted"}
         if number == 130:  # a request that is repeated acts once
             return "/api/act", self.recent[-1]
         kind = draw.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
@@ -195,8 +195,6 @@ class Generator:
                 return {"action": "change topic", "key": key, "description": text, "keywords": ["array", "file"]}
             case "merge topics":
                 return {"action": kind, "keys": [key, keys[0]] if key != keys[0] else keys[:2], "into": keys[0]}
-            case "split topic":
-                return {"action": kind, "key": key, "name": f"part {number}", "documents": rows}
             case "delete topic":
                 return {"action": kind, "key": keys[-1]}
             case "order topics":
@@ -226,7 +224,7 @@ def run_session(side, kind, table, truth, tree):
             else:
                 status, answer = page.post(address, message)
             answers.append({"status": status, "answer": answer})
-            if address == "/api/free":
+            if address == "/api/adopt":
                 page.rest()
             if number in FITS:
                 page.post("/api/fit", {"who": "ann"})

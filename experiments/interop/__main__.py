@@ -121,7 +121,7 @@ def check_label_studio(folder):
 
 def check_doccano(folder):
     for topics, want in EXPORTS:
-        (path,) = exported(folder, topics, "doccano")
+        (path,) = exported(folder, topics, "jsonl")
         out = folder / f"out-{len(topics)}"
         elsewhere("doccano", "in_doccano.py", path, out)
         comes_back(out / "all.jsonl", want)

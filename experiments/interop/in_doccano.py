@@ -34,7 +34,7 @@ project = TextClassificationProject.objects.create(
     name="drinks", project_type=kind, created_by=user, collaborative_annotation=True
 )
 given = [FileName(str(source), source.name, source.name)]
-dataset = load_dataset(kind, create_file_format("JSONL"), given, project, column_data="text", column_label="label")
+dataset = load_dataset(kind, create_file_format("JSONL"), given, project, column_data="text", column_label="labels")
 dataset.save(user, batch_size=100)
 assert not dataset.errors, dataset.errors
 for form, name in (("JSONL", "all.jsonl"), ("CSV", "all.csv")):

@@ -10,7 +10,7 @@ from tests.fuzz._rounds import main
 from tests.fuzz._server import running
 
 # Paths of requests that change something.
-CHANGES = ("/api/act", "/api/fit", "/api/free", "/api/cancel", "/api/export", "/api/import", "/login")
+CHANGES = ("/api/act", "/api/fit", "/api/adopt", "/api/split", "/api/cancel", "/api/export", "/api/import", "/login")
 METHODS = ["GET", "GET", "POST", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "BREW", "get", ""]
 PATHS = [
     "/",
@@ -22,7 +22,8 @@ PATHS = [
     "/api/documents/{}",
     "/api/act",
 ]
-PATHS += ["/api/progress", "/api/groups", "/api/fit", "/api/free", "/api/cancel", "/api/export", "/api/import"]
+PATHS += ["/api/progress", "/api/groups", "/api/fit", "/api/adopt", "/api/split", "/api/cancel", "/api/export"]
+PATHS += ["/api/import"]
 PATHS += ["/exports/{}", "/pages/{}", "/pages/app.js", "/api/notices", "/{}", "//", "/api/../", "*"]
 ODD = ["²", "٣", "9" * 5000, "-1", "1e9", "%00", "%ff", "%ed%a0%80", "\\ud800", "..%2f..", "%252e", "a" * 3000, "", "+"]
 ODD += ["null", "true", "[]", "{}", "%0d%0aX: y", "'", '"', "<script>", "1;2", "%F0%9F%92%A9", "0x10", " ", "%", "%zz"]

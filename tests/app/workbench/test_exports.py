@@ -14,7 +14,6 @@ from topicsteer.app.workbench.actions import (
     Label,
     NewTopic,
     NoneOfThese,
-    SplitTopic,
     Undo,
     apply,
 )
@@ -28,7 +27,7 @@ from topicsteer.corpora import Documents, attach_labels, read_labels
 from topicsteer.system.values import NO_LABEL
 
 TEXTS = ["green tea leaves", "black coffee beans", "a cup and a saucer", "trains to the coast"]
-FORMATS = ["labels", "jsonl", "doccano", "label-studio"]
+FORMATS = ["labels", "jsonl", "label-studio"]
 
 
 @pytest.fixture
@@ -118,7 +117,6 @@ def test_no_topic_has_the_name_of_none(session):
     for change in (
         lambda: apply(session, "ann", NewTopic(name=" (none) ")),
         lambda: apply(session, "ann", ChangeTopic(key=1, name="(none)")),
-        lambda: apply(session, "ann", SplitTopic(key=1, name="(none)", documents=[0])),
     ):
         with pytest.raises(Refused, match=r"A topic cannot have the name '\(none\)'"):
             change()

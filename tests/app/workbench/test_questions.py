@@ -14,7 +14,6 @@ from topicsteer.app.workbench.actions import (
     NoneOfThese,
     Redo,
     Skip,
-    SplitTopic,
     Undo,
     apply,
 )
@@ -103,12 +102,10 @@ def test_answers_are_undone_and_survive_a_restart(session, path):
 
 def test_answers_follow_their_topics(session):
     apply(session, "ann", Answer(document=0, key=1, state="permitted"))
-    apply(session, "ann", SplitTopic(key=1, name="green tea", documents=[0]))
-    assert facts(session)[0] == ([4], [])
-    apply(session, "ann", MergeTopics(keys=[1, 4], into=1))
-    assert facts(session)[0] == ([1], [])
+    apply(session, "ann", MergeTopics(keys=[1], into=2))
+    assert facts(session)[0] == ([2], [])
     apply(session, "ann", NoneOfThese(documents=[0]))
-    assert facts(session)[0] == ([], [1, 2, 3])
+    assert facts(session)[0] == ([], [2, 3])
 
 
 @pytest.mark.parametrize(

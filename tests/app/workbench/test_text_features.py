@@ -11,7 +11,6 @@ pytest.importorskip("msgspec")
 
 from topicsteer.analysis.topics import DECLARE_OPEN
 from topicsteer.app.web.routes import model_summary
-from topicsteer.app.workbench import fit_process as messages
 from topicsteer.app.workbench.current_model import CurrentModel, ModelRecord
 from topicsteer.app.workbench.errors import Conflict
 from topicsteer.app.workbench.workbench import Workbench, vector_file
@@ -43,9 +42,8 @@ def test_a_project_with_vectors(tmp_path):
         assert fitted.model.state_.encoder["source"] == str(vector_file(path))
         assert "".join(piece.text for piece in bench.views.document(3, "ann").pieces) == TEXTS[3]
         check_blind_mode(bench)
-        fresh = Worker(io.StringIO())  # as after a restart: a split needs the vectors again
-        fresh.work(messages.SplitOrder(sent[0].project, str(fitted.folder), 0, 2, sent[0].embeddings))
-        assert "too few documents for 2 groups" in fresh.out.getvalue()  # the model was read
+        with pytest.raises(Conflict, match="too few documents for 2 groups"):  # the vectors were read again
+            bench.split(1, 2)
     finally:
         bench.close()
     np.save(vector_file(path), np.zeros((3, 2)))
@@ -83,11 +81,11 @@ def test_a_project_with_word_vectors_or_without(tmp_path, name, built_in):
         worker = Worker(io.StringIO())
         worker.work(sent[0])
         assert '"failed"' not in worker.out.getvalue(), worker.out.getvalue()
-        fitted = CurrentModel(Path(sent[0].folder), ModelRecord([1, 2])).model
+        bench.views.fitted = CurrentModel(Path(sent[0].folder), ModelRecord([1, 2]))
+        fitted = bench.views.fitted.model
         assert fitted.embeddings == built_in
         assert bool(fitted.guide_.features.vectors.shape[1]) == bool(built_in)
-        worker.work(messages.SplitOrder(sent[0].project, sent[0].folder, 0, 2, sent[0].embeddings))
-        assert '"failed"' not in worker.out.getvalue()
+        assert bench.split(1, 2)
     finally:
         bench.close()
 

@@ -20,11 +20,10 @@ from topicsteer.app.workbench.actions import (
     NewTopic,
     NoneOfThese,
     Redo,
-    SplitTopic,
     Undo,
     apply,
 )
-from topicsteer.app.workbench.errors import Conflict, Invalid, NotFound, Refused
+from topicsteer.app.workbench.errors import Conflict, Invalid, Refused
 from topicsteer.app.workbench.imports import GivenLabels, import_labels
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.workbench import Workbench
@@ -33,7 +32,7 @@ from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import PERMITTED
 
 SPORT, FOOTBALL, TENNIS, ARTS, FILM, PAINT = range(1, 7)
-FORMATS = ["labels", "jsonl", "doccano", "label-studio", "labels-by-person"]
+FORMATS = ["labels", "jsonl", "label-studio", "labels-by-person"]
 
 
 @pytest.fixture
@@ -139,8 +138,8 @@ def test_move_merge_rename_and_delete_keep_the_tree_whole(session):
     assert {key for key, parent in session.tree.parents.items() if parent is None} == {SPORT, FOOTBALL, FILM, PAINT}
     apply(session, "ann", Undo())
     assert session.tree.parents[FILM] == ARTS
-    apply(session, "ann", SplitTopic(key=FOOTBALL, name="futsal", documents=[0]))
-    assert session.tree.parents[7] == ARTS
+    apply(session, "ann", NewTopic(name="futsal", documents=[0], parent=FOOTBALL))
+    assert session.tree.parents[7] == FOOTBALL
     again(session)
 
 
@@ -232,7 +231,7 @@ def test_files_have_paths_and_a_taxonomy(make):
     assert [choice.get("value") for choice in view.find("Taxonomy")] == ["sport", "arts", "(none)"]
     below = view.find("Taxonomy/Choice[@value='sport']")
     assert [choice.get("value") for choice in below] == ["football", "tennis", "(none)"]
-    found = read_labels(workbench.exporter.export("doccano"))
+    found = read_labels(workbench.exporter.export("jsonl"))
     assert (found.separator, found.records[0].labels) == ("/", ["sport/football", "arts/(none)"])
 
 
@@ -281,26 +280,20 @@ def test_split_finds_topics_that_can_be_named(tmp_path):
     key = next(topic.key for topic in session.live if topic.name == "sport")
     with pytest.raises(Invalid, match="2 to 50 parts"):
         workbench.split(key, 1)
-    workbench.split(key, 2)
-    assert settled(workbench).error == ""
+    groups = workbench.split(key, 2)
     assert workbench.views.fitted is before  # nothing is stored
-    split = workbench.views.topics().split
-    assert split.key == key
-    assert all(group.terms and group.documents and group.surest for group in split.groups)
-    first = split.groups[0]
-    surest = workbench.views.split.groups[first.number].rows
+    assert all(group.terms and group.documents and group.surest for group in groups)
+    surest = groups[0].rows
     assert len({truth[row] for row in surest} & {"football", "tennis"}) == 1
-    made = workbench.adopt("ann", first.number, name="found")
+    made = workbench.adopt("ann", surest, name="found", parent=key)
     assert session.tree.parents[made] == key
     known = {topic.key: topic for topic in workbench.views.topics().known}
     assert (known[made].parent, known[made].level, known[made].labels) == (key, 2, 0)
     assert workbench.views.fitted.record.proposed[made] == surest
-    assert first.number not in [group.number for group in workbench.views.topics().split.groups]
-    with pytest.raises(NotFound, match="This group no longer exists"):
-        workbench.adopt("ann", first.number, name="again")
+    with pytest.raises(Conflict, match="cannot be split: the topic 'sport' has too few documents for 50 groups"):
+        workbench.split(key, 50)
     apply(session, "ann", Label(documents=surest[:3], key=made, state="permitted"))
     workbench.fit()
     assert settled(workbench).error == ""
-    assert workbench.views.topics().split is None
     assert workbench.views.fitted.strength(made)[surest[4]] > 0.5
     workbench.close()

@@ -15,7 +15,7 @@ from topicsteer import TopicModel
 from topicsteer.app.workbench import fit_process as messages
 from topicsteer.app.workbench.fit_process import FitProcess
 from topicsteer.app.workbench.project import Project
-from topicsteer.app.workbench.worker import Cancelled, Worker
+from topicsteer.app.workbench.worker import Worker
 from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook, Topic
 
@@ -141,15 +141,6 @@ def test_an_error_is_reported_and_the_last_model_stays(fitted, project, tmp_path
     assert worker.model is before
 
 
-def test_a_cancelled_fit_is_reported(project, tmp_path):
-    worker = Worker(io.StringIO())
-    worker.cancelled.set()
-    worker.work(order(project, tmp_path))
-    assert kinds(reports(worker)) == ["Cancelled"]
-    assert worker.model is None
-    assert not list(tmp_path.iterdir())
-
-
 def test_progress_is_reported_at_each_stage_but_not_too_often():
     worker = Worker(io.StringIO())
     for done in range(50):
@@ -159,28 +150,21 @@ def test_progress_is_reported_at_each_stage_but_not_too_often():
     assert found[0] == messages.Progressed("fit", 0, 50, "")
     assert found[-1] == messages.Progressed("guide", 0, None, "")
     assert len(found) < 10
-    worker.cancelled.set()
-    with pytest.raises(Cancelled):
-        worker.progress("guide", 1, None, "")
 
 
 def test_orders_are_read_until_the_input_ends(project, tmp_path):
     worker = Worker(io.StringIO())
     first = order(project, tmp_path, {3: ["tea"]})
-    worker.read_orders([messages.line(messages.CancelOrder())])
-    assert worker.cancelled.is_set()
-    assert worker.orders.get() is None
     worker.read_orders([messages.line(first)])
-    assert not worker.cancelled.is_set()  # a new order is not cancelled
     assert worker.orders.get() == first
     assert worker.orders.get() is None
 
 
-def test_a_worker_fits_or_splits_on_each_order_and_ends_with_its_input(monkeypatch, project, tmp_path):
+def test_a_worker_fits_or_lays_out_on_each_order_and_ends_with_its_input(monkeypatch, project, tmp_path):
     worker, works = Worker(io.StringIO()), []
     monkeypatch.setattr(worker, "work", works.append)
     first = order(project, tmp_path)
-    second = messages.SplitOrder(str(project), str(tmp_path), 0, 2)
+    second = messages.MapOrder(str(project), [0, 1])
     for one in (first, second, None):
         worker.orders.put(one)
     worker.run()
@@ -229,20 +213,20 @@ def test_a_killed_process_is_reported_and_replaced(process, project, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_process_that_does_not_stop_is_killed(process, project, tmp_path):
+def test_a_cancelled_process_is_killed_and_replaced(process, project, tmp_path):
     process, inbox = process
-    process.patience = 0.05
-    process.cancel()  # nothing runs yet
+    assert not process.cancel()  # nothing runs yet
     assert process.start(order(project, tmp_path))
     inbox.wait(messages.Progressed)
-    os.kill(process.process.pid, signal.SIGSTOP)
-    process.cancel()
-    inbox.wait(messages.Cancelled)
-    assert inbox.found[-1] == messages.Cancelled()
+    first = process.process
+    os.kill(first.pid, signal.SIGSTOP)  # also one that does not answer
+    assert process.cancel()
+    assert first.wait(10) == -signal.SIGKILL
+    assert not process.busy
     assert process.start(order(project, tmp_path))
-    inbox.wait(messages.Progressed)
-    os.kill(process.process.pid, signal.SIGKILL)
-    inbox.wait(messages.Ended)  # this one was not cancelled
+    inbox.wait(messages.Finished)
+    inbox.wait(messages.Rested)
+    assert "Ended" not in kinds(inbox.found)
 
 
 @pytest.mark.slow

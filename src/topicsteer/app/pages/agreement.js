@@ -58,9 +58,9 @@ function measure(m, documents) {
 function choosePair() {
   const { pairs } = found;
   if (!pairs.length) return null;
-  const options = pairs.map((p, k) => [k, `${p.first} and ${p.second} (${plural(p.documents, "document")})`]);
+  const options = pairs.map((p, k) => [k, `${p[0]} and ${p[1]} (${plural(p[2], "document")})`]);
   const onchange = (event) => {
-    const { first, second } = pairs[Number(event.target.value)];
+    const [first, second] = pairs[Number(event.target.value)];
     pair = { first, second };
     attempt(load);
   };
@@ -117,7 +117,9 @@ function several() {
 const section = (id, title, ...children) => h("section", { "aria-labelledby": id }, h("h2", { id }, title), children);
 
 function draw() {
-  const people = found.people.map((p) => h("li", null, name(p.name), `: ${plural(p.documents, "document")}`));
+  const people = Object.entries(found.people).map(([who, documents]) =>
+    h("li", null, name(who), `: ${plural(documents, "document")}`),
+  );
   const alone = "Ask a second person to label some of the same documents, under another name.";
   clear(
     main,

@@ -35,7 +35,6 @@ const STAGES = {
   fit: "Fitting the topics",
   guide: "Learning from the labels",
   load: "Loading the result",
-  split: "Finding groups of documents",
   advise: "Choosing documents to label",
   check: "Checking with hidden labels",
   shares: "Estimating shares of topics by group",

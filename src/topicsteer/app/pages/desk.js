@@ -56,9 +56,8 @@ function reading(view, actions) {
   const early = store.state.settings.blind && !view.pile[view.at]?.blind; // its reason may name a topic
   const why = early ? "It was chosen before blind mode." : view.why;
   const extra = Object.entries(doc.extra).map(([k, v]) => [h("dt", null, name(k)), h("dd", { dir: "auto" }, v)]);
-  const parts = doc.parts.map(({ key, part }) =>
-    h("span", { class: "key", colour: colour(key) }, name(topicName(key)), ` ${percent(part)}`),
-  );
+  const keys = [...new Set(doc.pieces.map(([, key]) => key))].filter((key) => key !== null);
+  const marked = keys.map((key) => h("span", { class: "key", colour: colour(key) }, name(topicName(key)), " "));
   return [
     h("p", { class: "why" }, h("span", { class: "tag" }, "Why this one"), " ", h("span", { dir: "auto" }, why)),
     confirmation(view, actions),
@@ -67,9 +66,7 @@ function reading(view, actions) {
     text(doc),
     doc.copies ? h("p", { class: "soft small" }, copiesOf(doc.copies)) : null,
     notes(doc, actions),
-    parts.length
-      ? h("p", { class: "legend small" }, h("span", { class: "soft" }, "Marked words, parts of the document: "), parts)
-      : null,
+    marked.length ? h("p", { class: "legend small" }, h("span", { class: "soft" }, "Marked words: "), marked) : null,
   ];
 }
 
@@ -147,7 +144,7 @@ function topicField(view, actions) {
   const question = view.mode === "question";
   const free = isFree(view.topic) ? freeTopic(view.topic) : null;
   if (free) options.push([free.key, `${free.name} (free topic)`]);
-  if (store.state.topics.none && !question) options.push([OUTSIDE, NONE_OF_THESE]);
+  if (store.state.topics.none !== null && !question) options.push([OUTSIDE, NONE_OF_THESE]);
   if (!options.length) return h("span", { class: "soft" }, "There are no topics yet.");
   const onchange = (event) => {
     const { value } = event.target;

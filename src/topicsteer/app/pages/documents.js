@@ -2,6 +2,7 @@
 import { ask, button, chip, clear, dot, empty, h, name, number, percent, select } from "./dom.js";
 import { describe } from "./free.js";
 import { options as topicOptions } from "./tree.js";
+import { underField, withParent } from "./topic_tree.js";
 import { act, attempt, get, isFree, NONE_OF_THESE, OUTSIDE, refresh, show as note, store, topic } from "./store.js";
 
 const FILTERS = [
@@ -181,7 +182,7 @@ function row(doc) {
     "tr",
     null,
     h("td", { class: "tick" }, box),
-    h("td", null, link, doc.check ? h("p", { class: "small warn" }, doc.check) : null),
+    h("td", null, link),
     h("td", { class: "chips" }, labels(doc)),
     h("td", { class: "chips" }, likely(doc)),
   );
@@ -261,9 +262,9 @@ function bulk() {
     const made = await ask({
       title: `New topic of ${number(documents.length)} documents`,
       text: "They become its first labelled documents. One undo removes it all.",
-      fields: [{ name: "name", label: "Name", longest: 80 }, describe],
+      fields: [{ name: "name", label: "Name", longest: 80 }, describe, ...underField(topic(wanted.key)?.key ?? null)],
       submit: "Create topic",
-      act: (values) => act("new topic", { ...values, documents }),
+      act: (values) => act("new topic", { ...withParent(values), documents }),
     });
     if (!made) return;
     selected.clear();

@@ -131,7 +131,7 @@ function control(id, field) {
 
 // A form in a dialog. Resolves with the result of `act` or the values, or with null if it is closed. An error of `act`
 // is shown in the dialog, which stays open.
-export function ask({ title, text, fields = [], extra = null, submit = "Save", danger = false, act = null }) {
+export function ask({ title, text, fields = [], submit = "Save", danger = false, act = null }) {
   return new Promise((resolve) => {
     const inputs = {};
     const error = h("p", { class: "error", role: "alert" });
@@ -151,7 +151,6 @@ export function ask({ title, text, fields = [], extra = null, submit = "Save", d
       h("h2", { id: "dialog-title" }, title),
       text ? h("p", { class: "soft" }, text) : null,
       rows,
-      extra,
       error,
       h(
         "p",

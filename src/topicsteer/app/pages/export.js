@@ -11,8 +11,7 @@ const KINDS = [
       "Use it with topicsteer fit --label-file.",
   ],
   ["labels-by-person", "Labels by person, CSV", "One row per document and person, for import into another project."],
-  ["jsonl", "Labels, JSONL", "The same with the texts, one line per document."],
-  ["doccano", "Labels for doccano", "JSONL in the format of doccano."],
+  ["jsonl", "Labels, JSONL", "The same with the texts, one line per document, also for doccano."],
   [
     "label-studio",
     "Labels for Label Studio",
@@ -136,13 +135,8 @@ function changeSettings() {
     ],
     act: async ({ complete, world, blind, path_separator: separator, ...numbers }) => {
       const given = Object.entries(numbers).map(([key, value]) => [key, Number(value)]);
-      await act("settings", {
-        ...Object.fromEntries(given),
-        complete,
-        blind,
-        world: world || null,
-        path_separator: separator || null,
-      });
+      const values = { ...Object.fromEntries(given), complete, blind };
+      await act("settings", { values: { ...values, world: world || null, path_separator: separator || null } });
       await refresh();
       draw();
     },

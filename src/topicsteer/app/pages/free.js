@@ -1,5 +1,5 @@
 // Free topics on the page Topics, and documents with none of the topics.
-import { ask, button, h, name, plural, share } from "./dom.js";
+import { ask, button, h, name, plural } from "./dom.js";
 import { NONE_OF_THESE, OUTSIDE, post, refresh } from "./store.js";
 
 export const describe = { name: "description", label: "Which documents belong to it (optional)", kind: "long" };
@@ -11,7 +11,7 @@ const adopt = (free) =>
     fields: [{ name: "name", label: "Name", value: free.name, longest: 80 }, describe],
     submit: "Create topic",
     act: async (values) => {
-      const { key: known } = await post("/api/free", { edit: "adopt", key: free.key, ...values });
+      const { key: known } = await post("/api/adopt", { source: free.key, ...values });
       await refresh();
       location.hash = `label/topic-${known}`;
     },
@@ -22,7 +22,7 @@ export function freeCard(free, body) {
     "li",
     { class: "card free" },
     h("div", { class: "card-head" }, h("h3", null, name(free.name))),
-    h("p", { class: "facts" }, `${share(free.fit.share)} share · ${plural(free.fit.documents, "document")}`),
+    h("p", { class: "facts" }, plural(free.fit.documents, "document")),
     body,
     h(
       "div",
@@ -35,12 +35,11 @@ export function freeCard(free, body) {
 }
 
 // The documents with none of the known topics, as the last line of the known ones.
-export function outside(none) {
-  const facts = `${share(none.share)} share · ${plural(none.documents, "document")}`;
+export function outside(documents) {
   return h(
     "li",
     { class: "outside" },
     h("h3", null, h("a", { href: `#documents/${OUTSIDE}` }, NONE_OF_THESE)),
-    h("p", { class: "facts" }, facts),
+    h("p", { class: "facts" }, plural(documents, "document")),
   );
 }

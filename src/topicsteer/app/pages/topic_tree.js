@@ -1,9 +1,11 @@
 // The tree on the page Topics: where a topic stands, put it under another one, and find groups of its documents.
 import { ask, button, h, name, plural } from "./dom.js";
-import { act, post, refresh, show as note, store } from "./store.js";
+import { act, post, refresh } from "./store.js";
 import { above, below, options, path } from "./tree.js";
 
 const TOP = ["", "(top level)"];
+// The topic that was split last, and its groups that are no topics yet.
+let split = null;
 
 // The field "Under" of a form, if there are topics to choose from.
 export function underField(value, wanted) {
@@ -39,23 +41,22 @@ export const splitKnown = (t) =>
     fields: [{ name: "parts", label: "Number of groups, at most", kind: "number", min: 2, value: 3 }],
     submit: "Split",
     act: async ({ parts }) => {
-      await post("/api/free", { edit: "split", key: t.key, parts: Number(parts) });
-      await refresh();
-      note(`${t.name} is being split.`);
+      split = { key: t.key, groups: await post("/api/split", { key: t.key, parts: Number(parts) }) };
     },
   });
 
-const adoptGroup = (group) =>
+const adoptGroup = ({ terms, rows }) =>
   ask({
     title: "New topic from this group",
     text: "Its surest documents are then proposed one by one. None is labelled before you confirm it.",
     fields: [
-      { name: "name", label: "Name", value: group.terms.slice(0, 2).join(", "), longest: 80 },
+      { name: "name", label: "Name", value: terms.slice(0, 2).join(", "), longest: 80 },
       { name: "description", label: "Which documents belong to it (optional)", kind: "long" },
     ],
     submit: "Create topic",
     act: async (values) => {
-      const { key } = await post("/api/free", { edit: "adopt", key: group.number, ...values });
+      const { key } = await post("/api/adopt", { source: rows, parent: split.key, ...values });
+      split.groups = split.groups.filter((group) => group.rows !== rows);
       await refresh();
       location.hash = `label/topic-${key}`;
     },
@@ -63,8 +64,7 @@ const adoptGroup = (group) =>
 
 // The groups of a topic that was split, on its card.
 export function groupsOf(t) {
-  const { split } = store.state.topics;
-  if (!split || split.key !== t.key) return null;
+  if (split?.key !== t.key) return null;
   const items = split.groups.map((group) =>
     h(
       "li",

@@ -1,6 +1,6 @@
 // The page Topics: known and free topics, and all actions on them.
-import { ask, button, clear, dot, empty, h, hidden, menu, name, number, plural, share } from "./dom.js";
-import { act, attempt, get, refresh, show as note, store } from "./store.js";
+import { ask, button, clear, dot, empty, h, hidden, menu, name, number, plural } from "./dom.js";
+import { act, attempt, refresh, show as note, store } from "./store.js";
 import { describe, freeCard, outside } from "./free.js";
 import { crumbs, groupsOf, putUnder, splitKnown, underField, withParent } from "./topic_tree.js";
 import { childrenOf, options as topicOptions } from "./tree.js";
@@ -100,34 +100,6 @@ const remove = (t) =>
     submit: "Delete",
     danger: true,
     act: () => act("delete topic", { key: t.key }),
-  });
-
-// A list of documents to select from, strongest first.
-async function pick(query, checked) {
-  const { documents } = await get("/api/documents", { sort: "strength", ...query });
-  const boxes = documents.map((doc) => h("input", { type: "checkbox", value: doc.row, checked: checked(doc) }));
-  const items = documents.map((doc, k) => {
-    const beginning = h("span", { class: "beginning", dir: "auto" }, doc.text);
-    return h("li", null, h("label", null, boxes[k], h("span", null, name(doc.id, "doc-id"), beginning)));
-  });
-  const list = items.length
-    ? h("ul", { class: "pick", "aria-label": "Documents" }, items)
-    : empty("No documents.", "Fit first, or label some.");
-  return { list, rows: () => boxes.filter((box) => box.checked).map((box) => Number(box.value)) };
-}
-
-const split = (t) =>
-  attempt(async () => {
-    const selected = await pick({ key: t.key }, () => false);
-    const made = await ask({
-      title: `Split a topic off ${t.name}`,
-      text: "Select the documents that move to the new topic.",
-      fields: [{ name: "name", label: "Name of the new topic", longest: 80 }],
-      extra: selected.list,
-      submit: "Split off",
-      act: ({ name: given }) => act("split topic", { key: t.key, name: given, documents: selected.rows() }),
-    });
-    if (made) await refresh();
   });
 
 // Move a topic among its siblings; the topics below it follow.
@@ -250,7 +222,7 @@ function card(t, _, all) {
       dragged = null;
     },
   };
-  const fitted = t.fit ? ` · ${share(t.fit.share)} share · ${plural(t.fit.documents, "document")}` : null;
+  const fitted = t.fit ? ` · ${plural(t.fit.documents, "document")}` : null;
   const blind = store.state.settings.blind && "Terms and documents of the fit are hidden in blind mode.";
   const later = t.labels ? "The next fit finds its terms." : "Label some documents with it, then fit.";
   return h(
@@ -276,8 +248,7 @@ function card(t, _, all) {
         ["New topic below", () => create(t.key)],
         all.length > 1 ? ["Put under …", () => askAndRefresh(putUnder(t))] : null,
         all.length > 1 ? ["Merge", () => merge(t)] : null,
-        t.fit ? ["Split", () => splitKnown(t)] : null,
-        ["Split off", () => split(t)],
+        t.fit ? ["Split", () => askAndRefresh(splitKnown(t))] : null,
         ["Delete", () => remove(t)],
       ]),
     ),
@@ -320,7 +291,7 @@ function draw() {
       "Known",
       known,
       known.length
-        ? h("ul", { class: "cards" }, known.map(card), none ? outside(none) : null)
+        ? h("ul", { class: "cards" }, known.map(card), none === null ? null : outside(none))
         : empty(
             "No known topics yet.",
             start,

@@ -27,7 +27,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from topicsteer.app.workbench.errors import TooManyAttempts
+from topicsteer.app.workbench.errors import Refused
 
 Role = Literal["edit", "look"]
 # Wrong passwords allowed per window and address.
@@ -410,11 +410,11 @@ class Guard:
 
         Raises
         ------
-        TooManyAttempts
+        Refused
             After too many wrong passwords from this address.
         """
         if self._attempts.blocked(address):
-            raise TooManyAttempts("Too many wrong passwords. Wait a minute, then try again.")
+            raise Refused("Too many wrong passwords. Wait a minute, then try again.", 429)
         if self.password and same(password, self.password):
             return self.sessions.start()
         self._attempts.failed(address)

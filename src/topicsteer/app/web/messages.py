@@ -4,7 +4,7 @@ Requests and queries are below. `workbench.actions` has the actions of people. A
 `workbench.responses` and at the end of this module.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
@@ -33,25 +33,20 @@ RowsText: TypeAlias = Annotated[str, Meta(pattern=r"^([0-9]{1,9}(,[0-9]{1,9}){0,
 # --- requests ---
 
 
-# --- free topics: POST /api/free ---
+class Adopt(Message, frozen=True, kw_only=True):
+    """POST /api/adopt: make a topic of a free topic, or of documents below another topic."""
 
-
-class Adopt(Message, frozen=True, kw_only=True, tag_field="edit", tag="adopt"):
-    """Make a topic of a free topic, or of a group of the topic that was split last."""
-
-    key: FreeKey | int
     name: str
     description: str = ""
+    source: FreeKey | Sequence[Row]
+    parent: int | None = None
 
 
-class Split(Message, frozen=True, kw_only=True, tag_field="edit", tag="split"):
-    """Find groups of the documents of a known topic."""
+class Split(Message, frozen=True, kw_only=True):
+    """POST /api/split: find groups of the documents of a known topic."""
 
     key: int
     parts: int = 2
-
-
-FreeEdit: TypeAlias = Adopt | Split
 
 
 class WriteExport(Message, frozen=True, kw_only=True):
@@ -188,10 +183,10 @@ class FitStarted(Reply, frozen=True):
     started: bool
 
 
-class FreeEdited(Reply, frozen=True):
-    """``key`` is the known topic whose proposed documents can be confirmed."""
+class Adopted(Reply, frozen=True):
+    """The key of the new topic, whose proposed documents can be confirmed."""
 
-    key: int | None = None
+    key: int
 
 
 class Exported(Reply, frozen=True):

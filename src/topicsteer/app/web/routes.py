@@ -29,7 +29,7 @@ from topicsteer.app.workbench import actions, responses
 from topicsteer.app.workbench.actions import Action, Message
 from topicsteer.app.workbench.agreement_view import agreement_page, disagreements
 from topicsteer.app.workbench.current_model import CurrentModel
-from topicsteer.app.workbench.errors import Refused, TooLarge, WrongPassword
+from topicsteer.app.workbench.errors import Refused
 from topicsteer.app.workbench.progress_view import group_table, progress_page
 from topicsteer.app.workbench.views import Selection
 from topicsteer.app.workbench.workbench import Workbench
@@ -253,14 +253,12 @@ def act(workbench: Workbench, message: Action) -> messages.Done:
     )
 
 
-def edit_free(workbench: Workbench, message: messages.FreeEdit) -> messages.FreeEdited:
-    """Make topics of free topics and of groups."""
-    match message:
-        case messages.Adopt(key=key, name=name, description=description):
-            return messages.FreeEdited(workbench.adopt(message.person, key, name=name, description=description))
-        case messages.Split(key=key, parts=parts):
-            workbench.split(key, parts)
-    return messages.FreeEdited()
+def adopt(workbench: Workbench, message: messages.Adopt) -> messages.Adopted:
+    """Make a topic of a free topic or of a group."""
+    key = workbench.adopt(
+        message.person, message.source, name=message.name, description=message.description, parent=message.parent
+    )
+    return messages.Adopted(key)
 
 
 def export(workbench: Workbench, message: messages.WriteExport) -> messages.Exported:
@@ -311,7 +309,8 @@ QUESTIONS: Answers = {
 COMMANDS: Answers = {
     "/api/act": (Action, act),
     "/api/fit": (Message, lambda bench, m: messages.FitStarted(bench.fit())),
-    "/api/free": (messages.FreeEdit, edit_free),
+    "/api/adopt": (messages.Adopt, adopt),
+    "/api/split": (messages.Split, lambda bench, m: bench.split(m.key, m.parts)),
     "/api/cancel": (Message, lambda bench, m: bench.cancel_fit()),
     "/api/export": (messages.WriteExport, export),
     "/api/coders/remove": (messages.RemoveCoder, lambda bench, m: bench.coders.remove(m.coder)),
@@ -337,7 +336,7 @@ async def read_body(request: Request, limit: int) -> bytes:
     async for part in request.stream():
         data += part
         if len(data) > limit:
-            raise TooLarge(f"The limit is {limit >> 20} MB. Send less at once.")
+            raise Refused(f"The limit is {limit >> 20} MB. Send less at once.", 413)
     return bytes(data)
 
 
@@ -369,7 +368,7 @@ async def login(request: Request) -> Response:
     session = guard.try_password(message.password, request.client.host if request.client else "")
     if session is None:
         await asyncio.sleep(0.3)
-        raise WrongPassword("This password is wrong.")
+        raise Refused("This password is wrong.", 403)
     headers = {"set-cookie": guard.set_cookie(session), HEADER: session.secret}
     return json_response(messages.Accepted(), headers=headers)
 

@@ -168,14 +168,6 @@ class MergeTopics(AnAction, frozen=True, kw_only=True, tag="merge topics"):
     into: int
 
 
-class SplitTopic(AnAction, frozen=True, kw_only=True, tag="split topic"):
-    """Move documents from a topic to a new one below the same parent, for everybody who labelled them."""
-
-    key: int
-    name: str
-    documents: Sequence[Row]
-
-
 class OrderTopics(AnAction, frozen=True, kw_only=True, tag="order topics"):
     """Reorder the topics; unnamed topics follow in their present order."""
 
@@ -183,22 +175,14 @@ class OrderTopics(AnAction, frozen=True, kw_only=True, tag="order topics"):
 
 
 class ChangeSettings(AnAction, frozen=True, kw_only=True, tag="settings"):
-    """Change fields of `ProjectSettings`; nobody undoes that. `ProjectSettings.changed` checks the values."""
+    """Change fields of `ProjectSettings`, which checks the values; nobody undoes that."""
 
-    target: Any = UNSET
-    refit_after: Any = UNSET
-    free_topics: Any = UNSET
-    complete: Any = UNSET
-    world: Any = UNSET
-    blind: Any = UNSET
-    overlap: Any = UNSET
-    overlap_people: Any = UNSET
-    path_separator: Any = UNSET
+    values: dict[str, Any]
 
 
 Action: TypeAlias = (
     Label | Answer | NoneOfThese | Skip | Later | Settle | WriteNote | Undo | Redo | NewTopic | ChangeTopic | MoveTopic
-    | DeleteTopic | MergeTopics | SplitTopic | OrderTopics | ChangeSettings
+    | DeleteTopic | MergeTopics | OrderTopics | ChangeSettings
 )  # fmt: skip
 
 
@@ -209,15 +193,9 @@ def apply(session: LabelSession, who: str, action: Action) -> Change:
         if earlier is not None:
             return Change(earlier, repeated=True)
         if isinstance(action, ChangeSettings):
-            return session.change_settings(**given_values(action))
+            return session.change_settings(**action.values)
         batch, events = plan(session, who, action)
         return session.commit(batch._replace(request=action.request), events)
-
-
-def given_values(action: AnAction) -> dict[str, Any]:
-    """Return the fields of an action that were given."""
-    fields = msgspec.structs.asdict(action).items()
-    return {name: value for name, value in fields if name not in ("who", "request") and value is not UNSET}
 
 
 def plan(session: LabelSession, who: str, action: Action) -> Plan:
@@ -272,8 +250,6 @@ def plan(session: LabelSession, who: str, action: Action) -> Plan:
             return Batch(who, f"delete topic {old.name}"), _topic_events((old, replace(old, gone=True)), *up)
         case MergeTopics():
             return _merge_topics(session, who, action)
-        case SplitTopic():
-            return _split_topic(session, who, action)
         case OrderTopics(keys=keys):
             first = [session.topic(key) for key in dict.fromkeys(keys)]
             order = [*first, *(t for t in session.live if t not in first)]
@@ -293,8 +269,8 @@ def _new_topic(session: LabelSession, who: str, action: NewTopic) -> Plan:
 
 def _change_topic(session: LabelSession, who: str, action: ChangeTopic) -> Plan:
     old = session.topic(action.key)
-    values = given_values(action)
-    del values["key"]
+    fields = msgspec.structs.asdict(action).items()
+    values = {name: value for name, value in fields if name not in ("who", "request", "key") and value is not UNSET}
     if "name" in values:
         values["name"] = session.unused_name(values["name"], old.key)
     for field, rule in TOPIC_RULES.items():
@@ -344,22 +320,6 @@ def _merge_topics(session: LabelSession, who: str, action: MergeTopics) -> Plan:
     events += _topic_events((kept, new), *((t, replace(t, gone=True)) for t in rest))
     events += _topic_events(*((t, replace(t, parent=kept.key)) for t in below if t.key != kept.key))
     return Batch(who, f"merge {', '.join(t.name for t in rest)} into {kept.name}"), events
-
-
-def _split_topic(session: LabelSession, who: str, action: SplitTopic) -> Plan:
-    key, old = action.key, session.topic(action.key)
-    rows = session.check_rows(action.documents)
-    if not rows:
-        raise Invalid("Choose the documents of the new topic.")
-    new = replace(session.unused_topic(action.name, len(session.live)), parent=session.tree.parents[key])
-    events = [Event.of_topic(None, new)]
-    for row in rows:
-        given = session.labels[row].items()
-        people = {p: state for p, own in given if (state := own.get(key, (State.CLEARED, 0))[0]) in State.PRESENT}
-        for person, state in (people | {who: people.get(who, State.PERMITTED)}).items():
-            cleared = {key: State.CLEARED} if person in people else {}
-            events += session.label_events(person, row, cleared | {new.key: state, WHOLE: State.CLEARED})
-    return Batch(who, f"split {new.name} off {old.name}"), events
 
 
 def _children(session: LabelSession, keys: Sequence[int]) -> list[Topic]:

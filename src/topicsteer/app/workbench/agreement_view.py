@@ -113,8 +113,8 @@ def agreement_page(session: LabelSession, first: str = "", second: str = "") -> 
     pair = next((p for p in pairs if {names[p[0]], names[p[1]]} == {first, second}), pairs[0] if pairs else None)
     overlap = [len(session.labellers(row)) for row in session.overlap.rows(session.settings.overlap)]
     return responses.AgreementPage(
-        [responses.PersonSummary(person, table.documents[person]) for person in names],
-        [responses.PairSummary(names[a], names[b], table.shared((a, b))) for a, b in pairs],
+        {person: table.documents[person] for person in names},
+        [(names[a], names[b], table.shared((a, b))) for a, b in pairs],
         None if pair is None else pairs.index(pair),
         [
             responses.TopicAgreement(

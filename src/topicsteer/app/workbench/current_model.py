@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 Key: TypeAlias = int | str
 # Bytes of a model file per row of the table.
 PART = 1 << 19
-# Bytes of a model after which the write-ahead log is moved into the project file.
-LARGE = 4 << 20
 # Seconds between two parts of a model, in which labels can be written.
 PAUSE = 0.002
 
@@ -204,33 +202,17 @@ class StoredModels:
             row = (at, msgspec.json.encode(record).decode())
             cursor = connection.execute("INSERT INTO models (at, whole, meta) VALUES (?, 0, ?)", row)
             model = int(cursor.lastrowid or 0)
-        written = 0
         for path in sorted(folder.iterdir()):
             with open(path, "rb") as file:
                 for part, data in enumerate(iter(partial(file.read, PART), b"")):
                     with self._database.transaction() as connection:
                         values = (model, path.name, part, data)
                         connection.execute("INSERT INTO model_files VALUES (?, ?, ?, ?)", values)
-                    written += len(data)
                     time.sleep(PAUSE)  # labels can be written now
-                    if written > LARGE:
-                        self._database.tidy()
-                        written = 0
         with self._database.transaction() as connection:
             connection.execute("UPDATE models SET whole = 1 WHERE model = ?", (model,))
-        self._drop_files(model)
-        self._database.tidy()
+            connection.execute("DELETE FROM model_files WHERE model < ?", (model,))  # their records stay
         return model
-
-    def _drop_files(self, keep: int) -> None:
-        """Remove the files of earlier models; their records stay."""
-        while True:
-            with self._database.transaction() as connection:
-                found = connection.execute("SELECT rowid FROM model_files WHERE model < ? LIMIT 8", (keep,)).fetchall()
-                connection.executemany("DELETE FROM model_files WHERE rowid = ?", found)
-            if not found:
-                return
-            time.sleep(PAUSE)
 
     def describe(self, model: int, record: ModelRecord) -> None:
         """Replace the record of a model."""

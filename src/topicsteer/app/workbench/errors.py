@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from typing import ClassVar
 
 from topicsteer.system.templates import visible
 from topicsteer.system.values import NONE
@@ -11,7 +10,11 @@ from topicsteer.system.values import NONE
 class Refused(ValueError):
     """A request that cannot be read or granted; nothing was changed."""
 
-    status: ClassVar[int] = 400
+    status = 400
+
+    def __init__(self, reason: str, status: int | None = None) -> None:
+        super().__init__(reason)
+        self.status = status or self.status
 
 
 class Invalid(Refused):
@@ -30,24 +33,6 @@ class Conflict(Refused):
     """A request that contradicts the current state: a name in use, nothing to undo, no model yet."""
 
     status = 409
-
-
-class TooLarge(Refused):
-    """A request body over the limit."""
-
-    status = 413
-
-
-class WrongPassword(Refused):
-    """A wrong password."""
-
-    status = 403
-
-
-class TooManyAttempts(Refused):
-    """Too many wrong passwords in a short time."""
-
-    status = 429
 
 
 # --- names of people and topics, descriptions, colours, words ---

@@ -15,7 +15,7 @@ from topicsteer.app.workbench.errors import DECISION, FILE, Invalid, NotFound, i
 from topicsteer.app.workbench.map_view import MapMaker
 from topicsteer.app.workbench.progress_view import breakdowns
 from topicsteer.app.workbench.project import NOTE, ORIGIN, State, read_documents
-from topicsteer.app.workbench.session import Decision
+from topicsteer.app.workbench.session import Decision, Training, training_labels
 from topicsteer.app.workbench.topic_tree import Tree
 from topicsteer.app.workbench.views import Views
 from topicsteer.corpora.columns import is_plain_name
@@ -53,7 +53,6 @@ class Exporter:
         self.folder = path.with_name(f"{path.stem}-export")
         self.kinds: dict[str, tuple[str, Callable[[Path], None]]] = {
             "jsonl": ("labels.jsonl", self._labels_jsonl),
-            "doccano": ("doccano.jsonl", self._doccano),
             "label-studio": ("label-studio.json", self._label_studio),
             "label-studio-config": ("label-studio.xml", self._label_studio_config),
             "model": ("model.zip", self._model),
@@ -110,12 +109,12 @@ class Exporter:
             found.append((*tree.path(key, separator), *([NONE] if below and {*lacks}.issuperset(below) else [])))
         return found
 
-    def _labelled(self) -> Iterator[tuple[int, Any, str, list[tuple[str, ...]], list[str]]]:
+    def _labelled(self, training: Training) -> Iterator[tuple[int, Any, str, list[tuple[str, ...]], list[str]]]:
         """Yield row, id, text, labels as paths and forbidden topics of every labelled document.
 
         A document with none of the topics has the label "(none)". A forbidden topic is a path with separators.
         """
-        training, separator, tree = self.session.training(), self._separator, self.session.tree
+        separator, tree = self._separator, self.session.tree
         key_of, own = {topic.name: topic.key for topic in training.topics}, self.session.settings.path_separator
         for row in sorted({*training.labels, *training.forbidden}):
             name, text, _ = self.views.project.document(row)
@@ -132,58 +131,46 @@ class Exporter:
         separator = self._separator or ""
         return [separator.join(path) for path in paths]
 
+    def _records(self) -> list[dict[str, Any]]:
+        """Return one record per labelled document; topics of a tree are paths, whose separator each record states."""
+        open_rows, chosen, records = self._open_rows(), self.session.chosen(), list[dict[str, Any]]()
+        separator = {} if self._separator is None else {PATH_SEPARATOR: self._separator}
+        for row, name, text, has, lacks in self._labelled(self.session.training()):
+            record = {"id": name, "text": text, "labels": self._joined(has), "forbidden": lacks}
+            if row in open_rows:
+                record[COMPLETE] = False
+            if row in chosen:
+                record[CHOSEN] = chosen[row]
+            records.append(record | {LABELLED_BY: self._people(row)} | separator)
+        return records
+
     def _labels(self) -> "pl.DataFrame":
-        """One row per document; topics of a tree are paths."""
-        rows = [(row, str(name), self._joined(has), lacks) for row, name, _, has, lacks in self._labelled()]
-        lists = not all(is_plain_name(name) for *_, has, lacks in rows for name in (*has, *lacks))
+        """One row per document; columns without content are left out."""
+        records = self._records()
+        lists = not all(is_plain_name(name) for one in records for name in (*one["labels"], *one["forbidden"]))
 
         def cell(names: list[str]) -> str:
             if not lists:
                 return "; ".join(names)
             return json.dumps(names, ensure_ascii=False) if names else ""
 
-        people = [_people_cell(self._people(row)) for row, *_ in rows]
-        open_rows, chosen, separator = self._open_rows(), self.session.chosen(), self._separator
         columns = {
-            "id": [name for _, name, _, _ in rows],
-            "labels": [cell(has) for _, _, has, _ in rows],
-            "forbidden": [cell(lacks) for *_, lacks in rows],
+            "id": [str(one["id"]) for one in records],
+            "labels": [cell(one["labels"]) for one in records],
+            "forbidden": [cell(one["forbidden"]) for one in records],
         }
-        if any(people):
-            columns[LABELLED_BY] = people
-        if open_rows:
-            columns[COMPLETE] = ["no" if row in open_rows else "yes" for row, *_ in rows]
-        if chosen:
-            columns[CHOSEN] = [chosen.get(row, "") for row, *_ in rows]
-        if separator is not None:
-            columns[PATH_SEPARATOR] = [separator] * len(rows)
+        more = {
+            LABELLED_BY: [_people_cell(one[LABELLED_BY]) for one in records],
+            COMPLETE: ["yes" if one.get(COMPLETE, True) else "no" for one in records],
+            CHOSEN: [one.get(CHOSEN, "") for one in records],
+            PATH_SEPARATOR: [one.get(PATH_SEPARATOR, "") for one in records],
+        }
+        columns |= {name: values for name, values in more.items() if {*values} - {"yes" if name == COMPLETE else ""}}
         return _frame(list(columns), list(zip(*columns.values(), strict=True)))
 
     def _labels_jsonl(self, path: Path) -> None:
-        open_rows, chosen, records = self._open_rows(), self.session.chosen(), list[dict[str, Any]]()
-        for row, name, text, has, lacks in self._labelled():
-            record = {"id": name, "text": text, "labels": self._joined(has), "forbidden": lacks}
-            if row in open_rows:
-                record[COMPLETE] = False
-            if row in chosen:
-                record[CHOSEN] = chosen[row]
-            records.append(record | {LABELLED_BY: self._people(row)})
-        self._write_lines(path, records)
-
-    def _doccano(self, path: Path) -> None:
-        records = list[dict[str, Any]]()
-        for row, name, text, has, _ in self._labelled():
-            if has:
-                record = {"id": name, "text": text, "label": self._joined(has), LABELLED_BY: self._people(row)}
-                records.append(record)
-        self._write_lines(path, records)
-
-    def _write_lines(self, path: Path, records: Iterable[dict[str, Any]]) -> None:
-        """Write JSON lines; topics of a tree are paths, whose separator each record states."""
-        separator = self._separator
-        paths = {} if separator is None else {PATH_SEPARATOR: separator}
         with open(path, "w", encoding="utf-8") as file:
-            file.writelines(json.dumps(record | paths, ensure_ascii=False) + "\n" for record in records)
+            file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in self._records())
 
     def _people(self, row: int) -> list[str]:
         """Return the people whose labels are the decision on a document; people who differ are not among them."""
@@ -195,21 +182,19 @@ class Exporter:
         """One row per document and person; decisions on disagreements have an owner of their own."""
         import polars as pl
 
-        topics, ids, rows = self.session.live, self.views.project.ids(), []
-        tree, own, separator = self.session.tree, self.session.settings.path_separator, self._separator
+        topics, rows, separator = self.session.live, list[tuple[str, ...]](), self._separator
         for row in sorted(self.session.decisions):
             for who, votes in self.session.votes_of(row).items():
                 if who.startswith(FILE):
                     continue
-                has, lacks = ([t.key for t in topics if votes.get(t.key) is side] for side in (True, False))
-                paths, excluded = self._paths(has, lacks), tree.excluded(frozenset(has))
-                whole = excluded <= {*lacks} if has else len(lacks) == len(topics)
-                rest = [key for key in lacks if not (whole and (not has or key in excluded))]
-                ended = {key for path_key in tree.deepest(has) for key in tree.below(path_key)}
-                rest = [key for key in rest if not (key in ended and ended <= {*lacks})]
-                cells = self._joined(paths) or ([NONE] if whole else []), self._joined(tree.path(k, own) for k in rest)
-                written = (json.dumps(names, ensure_ascii=False) if names else "" for names in cells)
-                rows.append((str(ids[row]), *written, _people_cell([who]), "yes" if whole else "no"))
+                has, lacks = (frozenset(key for key, yes in votes.items() if yes is side) for side in (True, False))
+                training = training_labels(topics, {row: Decision(has, lacks)}, 0, self.session.tree)
+                ((_, name, _, paths, forbidden),) = self._labelled(training)
+                whole = training.complete if has else paths == [(NONE,)]
+                cells = (
+                    json.dumps(names, ensure_ascii=False) if names else "" for names in (self._joined(paths), forbidden)
+                )
+                rows.append((str(name), *cells, _people_cell([who]), "yes" if whole else "no"))
         frame = _frame(("id", "labels", "forbidden", LABELLED_BY, COMPLETE), rows)
         return frame if separator is None else frame.with_columns(pl.lit(separator).alias(PATH_SEPARATOR))
 
@@ -219,14 +204,16 @@ class Exporter:
         Label Studio accepts only its own users as ``completed_by``, so the names are in the data.
         """
         tasks, tree = [], self.session.tree
-        for row, name, text, _, _ in self._labelled():
+        for row, name, text, _, _ in self._labelled(self.session.training()):
             annotations, people = [], self.session.labels_of(row)
-            outsider_for = self.session.outsider_for(row)
+            votes = self.session.votes_of(row)
             for person, states in people.items():
                 keys = [key for key, state in states.items() if state in State.PRESENT]
                 ends = [key for key, state in states.items() if state == State.REST]
                 ended = [key for end in ends for key in tree.below(end)]
-                paths = [(NONE,)] if person in outsider_for else self._paths(keys, ended)
+                own = votes.get(person, {})
+                none = own.keys() == tree.parents.keys() and not any(own.values())
+                paths = [(NONE,)] if none else self._paths(keys, ended)
                 annotations.append({"result": [_label_studio_result(paths, tree)] if paths else []})
             owners = ["" if person.startswith(FILE) else person for person in people]  # a file is no person
             data = {"id": name, "text": text, LABELLED_BY: owners}

@@ -20,7 +20,7 @@ from topicsteer.app.workbench.current_model import GroupShares, SuggestedRow
 
 # Command that starts the worker.
 WORKER = [sys.executable, "-m", "topicsteer.app.workbench.worker"]
-# Seconds that a cancelled fit has to end by itself.
+# Seconds that the reading thread has to end.
 PATIENCE = 4.0
 
 
@@ -67,37 +67,11 @@ class FitOrder(msgspec.Struct, frozen=True, tag="fit", tag_field="do"):
     embeddings: str | None = None
 
 
-class SplitOrder(msgspec.Struct, frozen=True, tag="split", tag_field="do"):
-    """Find groups of the documents of a known topic; the model stays as it is.
-
-    Parameters
-    ----------
-    project : str
-        Path of the project file.
-    previous : str
-        Folder of the last model.
-    column, parts : int
-        Column of the topic, and the number of groups, at most.
-    embeddings : str, optional
-        The name of the embeddings of the texts.
-    """
-
-    project: str
-    previous: str
-    column: int
-    parts: int
-    embeddings: str | None = None
-
-
 class MapOrder(msgspec.Struct, frozen=True, tag="map", tag_field="do"):
     """Lay out some documents of a project, by their rows, for the document map."""
 
     project: str
     rows: list[int]
-
-
-class CancelOrder(msgspec.Struct, frozen=True, tag="cancel", tag_field="do"):
-    """Cancel the fit."""
 
 
 class Report(msgspec.Struct, frozen=True, tag_field="at"):
@@ -119,28 +93,6 @@ class Finished(Report, frozen=True, tag="fitted"):
     folder: str
     seconds: float
     notes: list[str]
-
-
-class Group(msgspec.Struct, frozen=True):
-    """A group of the documents of a known topic: terms, number of documents, and the surest of these."""
-
-    terms: list[str]
-    documents: int
-    rows: list[int]
-
-
-class Grouped(Report, frozen=True, tag="grouped"):
-    """Groups of the documents of a known topic were found, by its column; the model is unchanged."""
-
-    column: int
-    groups: list[Group]
-
-
-class FoundGroups(msgspec.Struct, frozen=True):
-    """Groups of the documents of a known topic, by its key, that were not adopted; each keeps its number."""
-
-    key: int
-    groups: dict[int, Group]
 
 
 class Learnt(Report, frozen=True, tag="learnt", omit_defaults=True):
@@ -172,19 +124,14 @@ class Failed(Report, frozen=True, tag="failed"):
     message: str
 
 
-class Cancelled(Report, frozen=True, tag="cancelled"):
-    """The fit was cancelled."""
-
-
 class Ended(Report, frozen=True, tag="ended"):
     """The process ended in the middle of a fit; sent by `FitProcess`."""
 
     code: int
 
 
-Work: TypeAlias = FitOrder | SplitOrder | MapOrder
-Order: TypeAlias = Work | CancelOrder
-AnyReport: TypeAlias = Progressed | Finished | Grouped | Learnt | LaidOut | Rested | Failed | Cancelled | Ended
+Order: TypeAlias = FitOrder | MapOrder
+AnyReport: TypeAlias = Progressed | Finished | Learnt | LaidOut | Rested | Failed | Ended
 read_order = msgspec.json.Decoder(Order).decode
 read_report = msgspec.json.Decoder(AnyReport).decode
 
@@ -195,27 +142,22 @@ def line(message: Order | AnyReport) -> str:
 
 
 class FitProcess:
-    """One fit, split or layout at a time in a separate process.
+    """One fit or layout at a time in a separate process.
 
     Parameters
     ----------
     on_message : callable
         Called with each report of the worker, in a separate thread.
-    patience : float
-        Seconds that a cancelled fit has to end by itself.
     """
 
-    def __init__(self, on_message: Callable[[AnyReport], None], patience: float = PATIENCE) -> None:
+    def __init__(self, on_message: Callable[[AnyReport], None]) -> None:
         self.on_message = on_message
-        self.patience = patience
         self.busy = False
         self.process: Popen[str] | None = None
-        # The process that `cancel` has killed.
-        self._killed: Popen[str] | None = None
         self.thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def start(self, order: Work) -> bool:
+    def start(self, order: Order) -> bool:
         """Start a piece of work; return False if one is running."""
         with self._lock:
             if self.busy:
@@ -228,22 +170,15 @@ class FitProcess:
             self._send(self.process, order)
             return True
 
-    def cancel(self) -> None:
-        """Cancel the fit; kill the process if that takes too long."""
+    def cancel(self) -> bool:
+        """Kill the process in the middle of its work, and return whether it worked; the next order starts another."""
         with self._lock:
-            process = self.process
-            if not self.busy or process is None:
-                return
-            self._send(process, CancelOrder())
-
-        def kill() -> None:
-            if self.busy and self.process is process and process.poll() is None:
-                self._killed = process
-                process.kill()
-
-        timer = threading.Timer(self.patience, kill)
-        timer.daemon = True
-        timer.start()
+            if not self.busy:
+                return False
+            process, self.process, self.busy = self.process, None, False
+        if process is not None:
+            process.kill()
+        return True
 
     def close(self) -> None:
         """Kill the process."""
@@ -251,7 +186,7 @@ class FitProcess:
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
         if self.thread is not None and self.thread is not threading.current_thread():
-            self.thread.join(self.patience)
+            self.thread.join(PATIENCE)
 
     @staticmethod
     def _send(process: Popen[str], order: Order) -> None:
@@ -263,12 +198,14 @@ class FitProcess:
     def _read(self, process: Popen[str]) -> None:
         assert process.stdout is not None  # noqa: S101
         for line in process.stdout:
+            if self.process is not process:  # it was cancelled
+                break
             report = read_report(line)
-            if isinstance(report, Failed | Cancelled):
+            if isinstance(report, Failed):
                 self.busy = False
             self.on_message(report)
         with suppress(OSError), process:  # unsent orders are lost with the process
             code = process.wait()
-        if self.busy:
+        if self.busy and self.process is process:
             self.busy = False
-            self.on_message(Cancelled() if self._killed is process else Ended(code))
+            self.on_message(Ended(code))

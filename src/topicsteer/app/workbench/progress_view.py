@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from topicsteer.analysis.documents_to_label import FEW
 from topicsteer.analysis.prevalence import Prevalence
-from topicsteer.app.workbench.current_model import OUTSIDE, GroupShares, Key
+from topicsteer.app.workbench.current_model import NONE_OF_THESE, OUTSIDE, GroupShares, Key
 from topicsteer.app.workbench.errors import NotFound
 from topicsteer.app.workbench.responses import GroupTable, GroupTopic, ProgressPage
 from topicsteer.app.workbench.views import Views
@@ -54,30 +55,26 @@ def plain_shares(found: Prevalence, keys: Sequence[Key]) -> GroupShares:
     return GroupShares(list(keys)[: len(found.topics)], found.level, list(found.sentences), arrays)
 
 
-def recorded_shares(views: Views, column: str) -> GroupShares | None:
-    """Return the shares in the record of the model, if they belong to the groups of the column."""
-    shares = views.shown.record.shares.get(column) if views.shown else None
-    fits = shares is not None and len(shares.arrays["share"]) == len(views.project.groups[column].names) + 1
-    return shares if fits else None
-
-
 def _plain(value: Any) -> float | int | None:
     if np.isnan(value):
         return None
     return int(value) if isinstance(value, np.integer) else round(float(value), 5)
 
 
-def stored_shares(views: Views, column: str) -> Prevalence | None:
-    """Return the shares that were estimated after the last fit, under the current names of the topics."""
+def stored_shares(views: Views, column: str) -> tuple[list[Key], Prevalence] | None:
+    """Return the shares that were estimated after the last fit and their topics, without deleted ones.
+
+    They have the current names of the topics. None if there are no shares of the present groups.
+    """
     fitted, groups = views.shown, views.project.groups[column]
-    stored = recorded_shares(views, column)
-    if fitted is None or stored is None:
+    stored = fitted.record.shares.get(column) if fitted else None
+    if fitted is None or stored is None or len(stored.arrays["share"]) != len(groups.names) + 1:
         return None
-    now = fitted.renamed(views.session.topics).names
+    now, topics = fitted.renamed(views.session.topics).names, views.session.topics
     names = [NONE if key == OUTSIDE else now[fitted.column[key]] for key in stored.keys]
     kinds = {"labels": np.int64, "drawn": np.int64}
     arrays: dict[str, Any] = {name: np.array(stored.arrays[name], dtype=kinds.get(name, np.float64)) for name in ARRAYS}
-    return Prevalence(
+    found = Prevalence(
         tuple(names),
         (ALL, *groups.names),
         groups,
@@ -86,11 +83,13 @@ def stored_shares(views: Views, column: str) -> Prevalence | None:
         sentences=tuple(stored.notes),
         **arrays,
     )
+    kept = [k for k, key in enumerate(stored.keys) if isinstance(key, str) or not topics[key].gone]
+    return [stored.keys[k] for k in kept], found.take(kept)
 
 
 def breakdowns(views: Views) -> list[Breakdown]:
     """Return the estimated shares of all columns, for a report; nothing before they are estimated."""
-    found = [shares for column in views.project.groups if (shares := stored_shares(views, column)) is not None]
+    found = [both[1] for column in views.project.groups if (both := stored_shares(views, column)) is not None]
     if not found:
         return []
     overall = found[0].overall()
@@ -104,42 +103,28 @@ def group_table(views: Views, column: str) -> GroupTable:
     """Return the shares of topics in the groups of a column; without topics before they are estimated."""
     if column not in views.project.groups:
         raise NotFound(f"There is no column {column!r} with groups.")
-    groups, stored = views.project.groups[column], recorded_shares(views, column)
-    topics = {str(topic.key): topic for topic in _topics(views, stored)}
+    groups, stored = views.project.groups[column], stored_shares(views, column)
     names = [visible(name, 60) for name in groups.names]
     names = [f"{name} ({g + 1})" if names.count(name) > 1 else name for g, name in enumerate(names)]
     sizes = groups.counts.tolist()
-    rows = [
-        (key, *values)
-        for key, topic in topics.items()
-        for values in zip(names, topic.shares, topic.low, topic.high, sizes, strict=True)
-    ]
-    columns = ("topic", "group", "share", "low", "high", "documents")
-    table = {name: [row[place] for row in rows] for place, name in enumerate(columns)}
-    found = Breakdown(column, names, groups.period, table)
-    order = found.order()
+    if stored is None:
+        return GroupTable(column, names, sizes, [], list(groups.notes), [], [])
+    keys, shares = stored
+    by_key = {str(key): _topic(views, key, shares.take([k])) for k, key in enumerate(keys)}
+    shown = replace(shares, topics=tuple(by_key), groups=(ALL, *names), rests=())
+    found = Breakdown.of(shown)
     bars, lines = [], []
-    for key in order[:DRAWN]:
-        title = visible(topics[key].name, 80)
+    for key in found.order()[:DRAWN]:
         if groups.period is None:
-            bars.append(bar_chart(key, title, NO_LINK, found.drawn_shares(key), about=column))
+            bars.append(bar_chart(key, by_key[key].name, NO_LINK, found.drawn_shares(key), about=column))
         else:
-            lines.append(line_chart(key, key, NO_LINK, found, title))
-    notes = list(groups.notes) if stored is None else stored.notes
-    return GroupTable(column, names, sizes, [topics[key] for key in order], notes, bars, lines)
+            lines.append(line_chart(key, key, NO_LINK, found, by_key[key].name))
+    return GroupTable(column, names, sizes, [by_key[key] for key in found.order()], list(found.notes), bars, lines)
 
 
-def _topics(views: Views, stored: GroupShares | None) -> list[GroupTopic]:
-    """Return existing known topics, free topics and none, with their shares."""
-    fitted, found = views.shown, []
-    if fitted is None or stored is None:
-        return []
-    ends = [stored.arrays[name] for name in ("share", "low", "high")]
-    for k, key in enumerate(stored.keys):
-        topic = views.session.topics[key] if isinstance(key, int) else None
-        if topic is not None and topic.gone:
-            continue
-        name, colour = (topic.name, topic.colour) if topic else (fitted.names[fitted.column[key]], "")
-        share, low, high = ([row[k] for row in values[1:]] for values in ends)
-        found.append(GroupTopic(key, name, colour, [value or 0.0 for value in share], low, high))
-    return found
+def _topic(views: Views, key: Key, one: Prevalence) -> GroupTopic:
+    """Return the shares of one topic."""
+    share, low, high = ([_plain(value) for value in values[1:, 0]] for values in (one.share, one.low, one.high))
+    topic = views.session.topics[key] if isinstance(key, int) else None
+    name = NONE_OF_THESE if key == OUTSIDE else visible(one.topics[0], 80)
+    return GroupTopic(key, name, topic.colour if topic else "", [value or 0.0 for value in share], low, high)

@@ -25,14 +25,11 @@ from topicsteer.app.workbench.errors import Invalid
 from topicsteer.corpora import Documents
 from topicsteer.labels import codebook
 from topicsteer.system.files import replacing
-from topicsteer.system.templates import visible
 from topicsteer.system.values import check_ids, is_missing
 from topicsteer.text.words import without_spaces
 
 # Greatest number of groups of a column that is no date.
 MOST_GROUPS = 24
-# Size of the write-ahead log, in bytes, from which it is moved into the file.
-LARGE_LOG = 4 << 20
 # Bytes of a document that lists show.
 BEGINNING = 1_200
 _KEPT = "nothing was changed. Restore the file from a backup, or choose another name with --project."
@@ -148,7 +145,7 @@ class Batch(NamedTuple):
 # --- settings ---
 
 
-class ProjectSettings(msgspec.Struct, frozen=True):
+class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The settings of a project.
 
     Parameters
@@ -189,18 +186,11 @@ class ProjectSettings(msgspec.Struct, frozen=True):
         return cls(**{name: stored[name.replace("_", " ")] for name in FIELDS if name.replace("_", " ") in stored})
 
     def changed(self, values: Mapping[str, Any]) -> ProjectSettings:
-        """Return the settings with new values, or refuse the first value that is not allowed."""
-        settings = self
-        for name, value in values.items():
-            try:
-                settings = msgspec.convert(msgspec.structs.asdict(settings) | {name: value}, ProjectSettings)
-            except msgspec.ValidationError as error:
-                title, given = name.replace("_", " "), "a list or an object"
-                if not isinstance(value, list | dict):  # these may be too deep for JSON
-                    given = visible(json.dumps(value, ensure_ascii=False), 60)
-                sentence = f"The setting “{title}” is {EXPECTED[name]}, not {given}. Nothing was changed."
-                raise Invalid(sentence) from error
-        return settings
+        """Return the settings with new values, or refuse values that are not allowed."""
+        try:
+            return msgspec.convert(msgspec.structs.asdict(self) | dict(values), ProjectSettings)
+        except msgspec.ValidationError as error:
+            raise Invalid(f"A setting has a value that is not allowed: {error}. Nothing was changed.") from error
 
     def stored(self, names: Iterable[str]) -> dict[str, Any]:
         """Return some values under their names in the project file, which have spaces."""
@@ -208,18 +198,6 @@ class ProjectSettings(msgspec.Struct, frozen=True):
 
 
 FIELDS = ProjectSettings.__struct_fields__
-# The values of each setting, for messages.
-EXPECTED = {
-    "target": "a whole number from 1 to 10,000,000, or null for ten documents per topic",
-    "refit_after": "a whole number from 0 to 100,000",
-    "free_topics": "a whole number from 0 to 500",
-    "complete": "true or false",
-    "world": '"open", "closed", or null if each fit decides',
-    "blind": "true or false",
-    "overlap": "a whole number from 0 to 1,000",
-    "overlap_people": "a whole number from 2 to 20",
-    "path_separator": "a text of at most 8 characters that are not all spaces, or null if no name is a path",
-}
 
 # --- columns that can be groups: few values, or dates ---
 
@@ -301,11 +279,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._writer = self._connect()
-        self._writer.executescript(
-            # A checkpoint waits for the disk twice, so `tidy` does it in the background.
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;"
-            "PRAGMA foreign_keys = ON;"
-        )
+        self._writer.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;")
         self._writing = threading.Lock()
         self._readers = threading.local()
         self._all_readers: list[sqlite3.Connection] = []
@@ -334,14 +308,6 @@ class Database:
             reader.execute("PRAGMA query_only = ON")
             self._all_readers.append(reader)
         return reader.execute(query, tuple(values))
-
-    def tidy(self) -> None:
-        """Move a large write-ahead log into the file; labels can be written meanwhile."""
-        log = self.path.with_name(self.path.name + "-wal")
-        with suppress(OSError, sqlite3.Error):
-            if log.stat().st_size > LARGE_LOG:
-                with closing(sqlite3.connect(self.path, timeout=30)) as connection:
-                    connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def close(self) -> None:
         """Move the write-ahead log into the file and close all connections."""

@@ -58,13 +58,6 @@ class Likely(Reply, frozen=True):
     yes: bool
 
 
-class TopicPart(Reply, frozen=True):
-    """The part of a document that a topic explains, by the weights of the factorisation."""
-
-    key: Key
-    part: float
-
-
 class DocumentView(Reply, frozen=True):
     """A document to read and label; ``shown`` of its ``length`` characters are in ``pieces``.
 
@@ -78,7 +71,6 @@ class DocumentView(Reply, frozen=True):
     shown: int
     length: int
     pieces: list[Piece]
-    parts: list[TopicPart]
     likely: list[Likely]
     none: float
     outside: bool
@@ -94,7 +86,7 @@ class TextPart(Reply, frozen=True):
 
 
 class DocumentEntry(Reply, frozen=True):
-    """A document in a list; ``check`` is the reason why its label looks wrong, ``none`` as in `DocumentView`."""
+    """A document in a list; ``none`` as in `DocumentView`."""
 
     row: int
     id: str
@@ -102,7 +94,6 @@ class DocumentEntry(Reply, frozen=True):
     likely: list[Likely]
     none: float
     outside: bool
-    check: str | None
     labels: DocumentLabels
 
 
@@ -135,13 +126,12 @@ class NextDocument(Reply, frozen=True):
 
 
 class TopicSummary(Reply, frozen=True):
-    """A topic in the last fit: terms, mean membership, and number of documents.
+    """A topic in the last fit: terms, and number of documents.
 
     ``reason`` explains labels of a known topic that did not take effect; it is empty if they did.
     """
 
     terms: list[Term]
-    share: float
     documents: int
     reason: str = ""
 
@@ -174,13 +164,6 @@ class FreeTopic(Reply, frozen=True):
     fit: TopicSummary
 
 
-class NoTopic(Reply, frozen=True):
-    """Documents with none of the known topics: their share, and the number without a predicted topic."""
-
-    share: float
-    documents: int
-
-
 class Beginning(Reply, frozen=True):
     """Id and beginning of a document."""
 
@@ -190,28 +173,20 @@ class Beginning(Reply, frozen=True):
 
 
 class GroupView(Reply, frozen=True):
-    """A group of the topic that was split last: its number, terms, number of documents, and some of these."""
+    """A group of the documents of a known topic: terms, number of documents, the surest rows, and three beginnings."""
 
-    number: int
     terms: list[str]
     documents: int
+    rows: list[int]
     surest: list[Beginning]
 
 
-class SplitView(Reply, frozen=True):
-    """Groups of the documents of a known topic, by its key."""
-
-    key: int
-    groups: list[GroupView]
-
-
 class TopicLists(Reply, frozen=True):
-    """All topics; ``none`` is missing if every document has a known topic, and ``split`` before a split."""
+    """All topics, and the number of documents with none of the known ones; None if every document has one."""
 
     known: list[KnownTopic]
     free: list[FreeTopic]
-    none: NoTopic | None = None
-    split: SplitView | None = None
+    none: int | None = None
 
 
 class Progress(Reply, frozen=True):
@@ -355,7 +330,7 @@ class Refitted(Reply, frozen=True):
 
 
 class Advised(Reply, frozen=True):
-    """Something about the last fit is ready: suggestions, advice, an evaluation, shares, or groups of a topic."""
+    """Something about the last fit is ready: suggestions, advice or shares."""
 
     kind: Literal["advised"] = "advised"
 
@@ -407,21 +382,6 @@ class CoderPage(Reply, frozen=True):
 # --- people ---
 
 
-class PersonSummary(Reply, frozen=True):
-    """A person, and the number of documents with labels of this person."""
-
-    name: str
-    documents: int
-
-
-class PairSummary(Reply, frozen=True):
-    """Two people, and the number of documents that both labelled."""
-
-    first: str
-    second: str
-    documents: int
-
-
 class TopicAgreement(Reply, frozen=True):
     """Agreement on one topic: α of all people, κ of the chosen pair, each with its number of documents."""
 
@@ -434,14 +394,14 @@ class TopicAgreement(Reply, frozen=True):
 
 
 class AgreementPage(Reply, frozen=True):
-    """The page "Agreement"; ``pair`` is the position of the chosen pair.
+    """The page "Agreement": documents per person and per pair; ``pair`` is the position of the chosen pair.
 
     ``overlap`` documents are for several people, ``overlap_done`` of them have all labels. ``differing`` documents
     have open disagreements, and ``settled`` documents have a decision.
     """
 
-    people: list[PersonSummary]
-    pairs: list[PairSummary]
+    people: dict[str, int]
+    pairs: list[tuple[str, str, int]]
     pair: int | None
     topics: list[TopicAgreement]
     overlap: int

@@ -26,7 +26,7 @@ from topicsteer.app.workbench.errors import (
     FILE,
     Conflict,
     NotFound,
-    TooLarge,
+    Refused,
     is_person,
     topic_description,
     topic_name,
@@ -144,12 +144,6 @@ def current_states(labels: PersonLabels, live: Mapping[int, int]) -> dict[int, s
     """Return a person's labels without cleared ones and without deleted topics; `WHOLE` is the whole document."""
     states = {key: state for key, (state, _) in labels.items() if key == WHOLE or key in live}
     return {key: state for key, state in states.items() if state != State.CLEARED}
-
-
-def denies_all(labels: PersonLabels, live: Mapping[int, int], tree: Tree) -> bool:
-    """Return whether a document has none of the existing topics, according to one person."""
-    own = votes(labels, live, False, tree)
-    return bool(live) and own.keys() == live.keys() and not any(own.values())
 
 
 def merged_state(labels: PersonLabels, topics: Sequence[Topic], same_below: bool = True) -> str | None:
@@ -399,12 +393,6 @@ class LabelSession:
             found = {person: current_states(labels, self._born) for person, labels in people}
             return {person: states for person, states in found.items() if states}
 
-    def outsider_for(self, document: int) -> list[str]:
-        """Return the people according to whom a document has none of the topics."""
-        with self.lock:
-            people = self.labels.get(document, {}).items()
-            return [person for person, labels in people if denies_all(labels, self._born, self.tree)]
-
     def votes_of(self, document: int) -> dict[str, dict[int, bool]]:
         """Return the votes on a document per person: whether it has a topic, by key."""
         with self.lock:
@@ -603,7 +591,7 @@ class LabelSession:
     def check_rows(self, documents: Sequence[int]) -> list[int]:
         """Return rows, each once, or refuse them."""
         if len(documents) > MOST_DOCUMENTS:
-            raise TooLarge(f"One action changes at most {MOST_DOCUMENTS:,} documents. Choose fewer.")
+            raise Refused(f"One action changes at most {MOST_DOCUMENTS:,} documents. Choose fewer.", 413)
         for row in documents:
             if not 0 <= row < self.n:
                 raise NotFound(f"There is no document number {row!r}.")

@@ -17,7 +17,6 @@ from topicsteer.analysis.documents_to_label import Doubt, doubt_sentence
 from topicsteer.app.workbench import responses
 from topicsteer.app.workbench.current_model import CurrentModel, Key
 from topicsteer.app.workbench.errors import DECISION, Conflict, NotFound
-from topicsteer.app.workbench.fit_process import FoundGroups
 from topicsteer.app.workbench.project import WHOLE, Project, State, Topic, read_documents
 from topicsteer.app.workbench.session import Decision, LabelSession
 from topicsteer.system.templates import visible
@@ -121,8 +120,6 @@ class Views:
         self.project = session.project
         self.fitted: CurrentModel | None = None
         self.search = lru_cache(maxsize=32)(lambda query: np.asarray(session.project.search(query), dtype=np.int64))
-        # Groups of the topic that was split last; nothing of them is stored.
-        self.split: FoundGroups | None = None
         # Near-duplicates; None: they are not looked for.
         self.copies: Copies | None = None
 
@@ -164,7 +161,7 @@ class Views:
         """Return a document with marked words, labels and likely topics."""
         name, text, extra = self._document(row)
         head, fitted = text[:SHOWN], self.shown
-        pieces, parts = [responses.Piece(visible(head, 8 * SHOWN))], list[responses.TopicPart]()
+        pieces = [responses.Piece(visible(head, 8 * SHOWN))]
         if fitted is not None:
             explanation = fitted.model.explain(head, row=row)
             keys = [fitted.column_keys[fitted.names.index(name)] for name in explanation.names]
@@ -173,8 +170,6 @@ class Views:
                 responses.Piece(visible(piece, 8 * SHOWN), None if k is None else keys[k], round(strength, 2))
                 for piece, k, strength in marked
             ]
-            found = zip(keys, map(float, explanation.shares), strict=True)
-            parts = [responses.TopicPart(key, round(part, 3)) for key, part in found if part >= 0.01][:8]
         return responses.DocumentView(
             row,
             visible(name, 200),
@@ -182,7 +177,6 @@ class Views:
             len(head),
             len(text),
             pieces,
-            parts,
             self._likely(row, 6),
             *self._none(row),
             self.labels(row, who),
@@ -249,18 +243,14 @@ class Views:
         """
         with self.session.lock:
             rows = self._sorted(self._rows(chosen), chosen.key, sort)
-            checks = self.checks() if chosen.filter == "disagreement" and self.shown else []
             pages = max(-(-len(rows) // PAGE), 1)
             page = min(max(page, 0), pages - 1)
             shown = [int(row) for row in rows[page * PAGE : (page + 1) * PAGE]]
             labels = {row: self.labels(row, chosen.who) for row in shown}
-        topics = self.session.topics
-        reasons = {c.row: f"{topics[c.topic].name}: label {c.given}, model {c.probability:.0%}" for c in checks}
         listed = []
         for row, (name, text) in self.project.beginnings(shown).items():
             beginning = visible(" ".join(text.split()), 240)
-            likely, reason = self._likely(row, 3), reasons.get(row)
-            about = (visible(name, 80), beginning, likely, *self._none(row), reason, labels[row])
+            about = (visible(name, 80), beginning, self._likely(row, 3), *self._none(row), labels[row])
             listed.append(responses.DocumentEntry(row, *about))
         return responses.DocumentPage(listed, len(rows), page, pages)
 
@@ -378,18 +368,13 @@ class Views:
             for k in range(fitted.n_known, len(fitted.result))
         ]
         outside = fitted.documents[-1] if fitted.n_known else 0
-        none = responses.NoTopic(round(float(fitted.none.mean()), 4), outside) if outside or fitted.open else None
-        return responses.TopicLists(known, free, none, self._split())
+        none = outside if outside or fitted.open else None
+        return responses.TopicLists(known, free, none)
 
-    def _split(self) -> responses.SplitView | None:
-        """Return the groups of the topic that was split last, if it still exists."""
-        if self.split is None or self.split.key not in self.session.tree.parents:
-            return None
-        groups = []
-        for number, group in self.split.groups.items():
-            terms = [visible(term, 60) for term in group.terms]
-            groups.append(responses.GroupView(number, terms, group.documents, self.beginnings(group.rows[:EXAMPLES])))
-        return responses.SplitView(self.split.key, groups)
+    def group(self, terms: Sequence[str], rows: Sequence[int], n: int) -> responses.GroupView:
+        """Return a group of the documents of a topic; n of them are proposed as labels."""
+        shown = [visible(term, 60) for term in terms]
+        return responses.GroupView(shown, len(rows), list(rows[:n]), self.beginnings(rows[:EXAMPLES]))
 
     def _known(self, topic: Topic, older: int) -> responses.KnownTopic:
         tree = self.session.tree
@@ -401,7 +386,7 @@ class Views:
         return responses.KnownTopic(*about, self.session.counts[topic.key], older, fit)
 
     def _summary(self, fitted: CurrentModel, k: int) -> responses.TopicSummary:
-        """Return terms, mean membership and documents of a column, and why its labels did not take effect."""
+        """Return terms and documents of a column, and why its labels did not take effect."""
         terms = [responses.Term(visible(term, 60), round(float(strength), 3)) for term, strength in fitted.terms[k]]
         reason = visible(fitted.effects["reason"][k], 300) if k < fitted.n_known else ""
-        return responses.TopicSummary(terms, round(float(fitted.result.share[k]), 4), fitted.documents[k], reason)
+        return responses.TopicSummary(terms, fitted.documents[k], reason)

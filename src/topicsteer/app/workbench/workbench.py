@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from topicsteer.app.workbench import responses
 from topicsteer.app.workbench.actions import Action, NewTopic, apply
 from topicsteer.app.workbench.agreement_view import CoderShelf
 from topicsteer.app.workbench.current_model import CurrentModel, ModelRecord
-from topicsteer.app.workbench.errors import FILE, Conflict, Invalid, NotFound
+from topicsteer.app.workbench.errors import FILE, Conflict, Invalid
 from topicsteer.app.workbench.exports import Exporter
 from topicsteer.app.workbench.fit_process import AnyReport, FitOrder, FitProcess
 from topicsteer.app.workbench.imports import GivenLabels, import_labels, import_topics, read_given_labels
@@ -31,17 +30,16 @@ from topicsteer.app.workbench.views import Copies, Views
 from topicsteer.corpora import Documents
 from topicsteer.guidance.keywords import embed
 from topicsteer.labels.codebook import Codebook
-from topicsteer.model.predictor import MODEL2VEC, Model2Vec, VectorFile, embeddings_named
+from topicsteer.model.predictor import MODEL2VEC, Model2Vec, VectorFile, embeddings_named, for_documents
 from topicsteer.model.settings import BUILT_IN, read_topics
+from topicsteer.model.topic_model import TopicModel
 from topicsteer.system.files import Scratch, replacing
 from topicsteer.system.types import Array
 
 SUFFIX = ".steer"
-# Seconds between two checks of the write-ahead log.
-TIDY = 20.0
 # Rows listed in a notice of changed documents.
 LISTED = 200
-# Documents of a free topic that are proposed as labels.
+# Documents of a free topic or group that are proposed as labels.
 PROPOSED = 10
 # Greatest number of parts of a known topic.
 MOST_PARTS = 50
@@ -175,10 +173,8 @@ class Workbench:
         self.stored_model = 0
         # Record of the model that is being fitted.
         self.pending = ModelRecord([])
-        self._closed = threading.Event()
         self._restore()
         self._compare(source)
-        threading.Thread(target=self._tidy, daemon=True).start()
 
     make = staticmethod(make_project)
 
@@ -195,15 +191,10 @@ class Workbench:
 
     def close(self) -> None:
         """End the worker and close the project."""
-        self._closed.set()
         self.fitter.close()
         self.maps.close()
         self.project.close()
         self.temporary.remove()
-
-    def _tidy(self) -> None:
-        while not self._closed.wait(TIDY):
-            self.project.tidy()
 
     def notify(self, notice: Notice) -> None:
         """Send a notice to all open pages."""
@@ -308,46 +299,49 @@ class Workbench:
     def cancel_fit(self) -> None:
         """Cancel the running fit, and the one that waits for its end."""
         self._again = False
-        self.fitter.cancel()
+        loading = self.status.stage == "load"  # the fit is over
+        self.set_status(FitStatus() if not loading and self.fitter.cancel() else self.status)
 
     # --- new topics from free topics and from groups; the next fit has them ---
 
-    def adopt(self, who: str, source: str | int, *, name: str, description: str = "") -> int:
-        """Make a topic of a free topic, or of a group of the topic that was split last, below it; return its key.
+    def adopt(
+        self, who: str, source: str | Sequence[int], *, name: str, description: str = "", parent: int | None = None
+    ) -> int:
+        """Make a topic of a free topic or of the documents of a group; return its key.
 
         No document is labelled: the surest ones are proposed as labels.
         """
-        split, parent = self.views.split, None
         if isinstance(source, str):
             rows = self.views.fitted_or_refuse().surest(source, PROPOSED)
-        elif split is None or source not in split.groups:
-            raise NotFound("This group no longer exists. Split the topic again.")
         else:
-            rows, parent = split.groups[source].rows, split.key
+            rows = self.session.check_rows(source)
         with self.session.lock:
             change = apply(self.session, who, NewTopic(name=name, description=description, parent=parent))
             key = max(topic.key for topic in self.session.live)
-        if split is not None and isinstance(source, int):
-            del split.groups[source]
         if self.views.fitted is not None:
             self.views.fitted.record.proposed[key] = rows
             self._store_record()
         self.announce(who, change)
         return key
 
-    def split(self, key: int, parts: int) -> None:
-        """Find groups of the documents of a known topic; the model stays as it is."""
+    def split(self, key: int, parts: int) -> list[responses.GroupView]:
+        """Find groups of the documents of a known topic; nothing changes."""
         fitted, topic = self.views.fitted_or_refuse(), self.session.topic(key)
         if not 2 <= parts <= MOST_PARTS:
             raise Invalid(f"A topic is split into 2 to {MOST_PARTS} parts, not {parts}.")
         if key not in fitted.column:
             raise Conflict(f"“{topic.name}” is not part of a fit yet. Fit first.")
-        project, column = str(self.project.path.resolve()), fitted.column[key]
-        if not self.fitter.start(
-            messages.SplitOrder(project, str(fitted.folder), column, parts, self.features.embeddings)
-        ):
-            raise Conflict("A fit is running. Wait for its end, then try again.")
-        self.set_status(FitStatus("fitting", "split"))
+        if self.session.settings.blind:
+            raise Conflict("Blind mode hides the groups of topics. The page Export has the setting.")
+        documents, name = read_documents(self.project.path), self.features.embeddings
+        vectors = None if name in BUILT_IN else for_documents(name, documents)
+        E = None if vectors is None else embed(vectors, documents.texts)
+        model = TopicModel.load(fitted.folder, embeddings=E).attach(documents)
+        try:
+            groups = model.edit.split(fitted.column[key], parts).groups
+        except ValueError as error:
+            raise Conflict(f"“{topic.name}” cannot be split: {error}") from error
+        return [self.views.group(group.terms, group.rows.tolist(), PROPOSED) for group in groups]
 
     # --- reports of the worker ---
 
@@ -363,31 +357,22 @@ class Workbench:
         match report:
             case messages.Progressed("advise" | "check" | "shares" as stage):
                 self.set_status(FitStatus("checking", stage, self.status.error))
-            case messages.Progressed(stage, done, total, detail):
+            case messages.Progressed(stage, done, total, detail) if self.fitter.busy:  # else it was cancelled
                 self.set_status(FitStatus("fitting", stage, done=done, total=total, detail=detail))
             case messages.Rested() if not self.fitter.busy:
                 self.set_status(msgspec.structs.replace(self.status, state="idle", stage=""))
-                self._fit_if_due()  # labels that arrived during a split
+                self._fit_if_due()
             case messages.Finished():
                 try:
                     self._use(report)
                 except Exception as error:  # the last good model stays in use
                     self.fitter.busy = False
                     self._fail(f"The new model could not be loaded: {error}.")
-            case messages.Grouped(column, groups):
-                self.fitter.busy = False
-                self.views.split = messages.FoundGroups(
-                    self.views.fitted_or_refuse().keys[column], dict(enumerate(groups))
-                )
-                self.set_status(FitStatus())
-                self.notify(responses.Advised())
             case messages.Learnt():
                 self._describe(report.given())
                 self._fit_if_due()  # labels that arrived during the fit
             case messages.Failed(message):
                 self._fail(message)
-            case messages.Cancelled():
-                self.set_status(FitStatus())
             case messages.Ended(code):
                 self._fail(f"The fit did not finish: {_reason_of_end(code)}.")
             case _:
@@ -409,7 +394,6 @@ class Workbench:
         )
         fitted = CurrentModel(Path(report.folder), record, self.features.vectors)
         self.views.fitted = fitted
-        self.views.split = None
         self.stored_model = 0  # it is not stored yet
         self.fitter.busy = False
         self.notify(responses.Refitted(self.views.progress()))

@@ -27,34 +27,25 @@ from topicsteer.analysis.documents_to_label import Doubt
 from topicsteer.analysis.groups import Groups
 from topicsteer.app.workbench import fit_process as messages
 from topicsteer.app.workbench.current_model import SuggestedRow, column_keys
-from topicsteer.app.workbench.fit_process import AnyReport, CancelOrder, FitOrder, MapOrder, SplitOrder, Work
+from topicsteer.app.workbench.fit_process import AnyReport, FitOrder, MapOrder, Order
 from topicsteer.app.workbench.map_view import stored_layout
 from topicsteer.app.workbench.progress_view import plain_shares
 from topicsteer.app.workbench.project import State, read_documents, stored_groups
 from topicsteer.corpora import Documents
-from topicsteer.guidance.keywords import embed
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import CHOSEN
-from topicsteer.model.edits import Split
-from topicsteer.model.predictor import for_documents
 from topicsteer.model.settings import BUILT_IN, DEFAULT_FREE, WORDS
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.text.vectorizer import TextVectorizer
 
 # Documents suggested after each fit.
 SUGGESTIONS = 100
-# Documents of a group that are proposed as labels.
-PROPOSED = 10
 # Labels that look wrong, kept after each fit.
 CHECKS = 300
 # Columns whose shares are estimated after a fit.
 COLUMNS = 12
 # Seconds between two reports of progress.
 EVERY = 0.1
-
-
-class Cancelled(Exception):
-    """The fit was cancelled."""
 
 
 class Superseded(Exception):
@@ -72,13 +63,10 @@ class Worker:
 
     def __init__(self, out: TextIO) -> None:
         self.out = out
-        self.cancelled = threading.Event()
-        self.orders: SimpleQueue[Work | None] = SimpleQueue()
+        self.orders: SimpleQueue[Order | None] = SimpleQueue()
         self.documents: Documents | None = None
         self.groups: dict[str, Groups] | None = None
         self.model: TopicModel | None = None
-        # Folder that the model was saved to, or loaded from.
-        self.folder = ""
         self._last, self._stage = 0.0, ""
 
     def send(self, report: AnyReport) -> None:
@@ -87,23 +75,16 @@ class Worker:
         self.out.flush()
 
     def progress(self, stage: str, done: int, total: int | None, detail: str) -> None:
-        """Report progress, but not too often; raise `Cancelled` if the fit was cancelled."""
-        if self.cancelled.is_set():
-            raise Cancelled
+        """Report progress, but not too often."""
         now = time.monotonic()
         if now - self._last >= EVERY or stage != self._stage:
             self._last, self._stage = now, stage
             self.send(messages.Progressed(stage, done, total, detail))
 
     def read_orders(self, lines: Iterable[str]) -> None:
-        """Queue orders until the input ends; runs in a thread, so that a fit can be cancelled."""
+        """Queue orders until the input ends; runs in a thread, so that a fit notices the next order."""
         for line in lines:
-            order = messages.read_order(line)
-            if isinstance(order, CancelOrder):
-                self.cancelled.set()
-            else:
-                self.cancelled.clear()
-                self.orders.put(order)
+            self.orders.put(messages.read_order(line))
         self.orders.put(None)
 
     def run(self) -> None:
@@ -111,19 +92,15 @@ class Worker:
         while (order := self.orders.get()) is not None:
             self.work(order)
 
-    def work(self, order: Work) -> None:
-        """Fit, split or lay out; errors are reported."""
+    def work(self, order: Order) -> None:
+        """Fit or lay out; errors are reported."""
         try:
             match order:
                 case FitOrder():
                     self._fit(order)
-                case SplitOrder():
-                    self._split(order)
                 case MapOrder():
                     self._lay_out(order)
             self.send(messages.Rested())
-        except Cancelled:
-            self.send(messages.Cancelled())
         except Exception as error:  # any error is reported, and the last good model stays in use
             self.send(messages.Failed(f"{error}" or type(error).__name__))
 
@@ -135,7 +112,7 @@ class Worker:
             model = self._fitted(order)
             model.save(order.folder)
             notes = [str(w.message) for w in caught if issubclass(w.category, UserWarning)][:8]
-        self.model, self.folder = model, order.folder
+        self.model = model
         self.send(messages.Finished(order.folder, time.monotonic() - begin, notes))
         with suppress(Superseded):
             self._advise("advise", 0, None, "")
@@ -180,20 +157,6 @@ class Worker:
         if self.documents is None:
             self.documents = read_documents(Path(project))
         return self.documents
-
-    def _split(self, order: SplitOrder) -> None:
-        """Find groups of the documents of a topic of the last model."""
-        documents = self._read(order.project)
-        if self.model is None or self.folder != order.previous:
-            vectors = None if order.embeddings in BUILT_IN else for_documents(order.embeddings, documents)
-            E = None if vectors is None else embed(vectors, documents.texts)
-            self.model = TopicModel.load(order.previous, embeddings=E).attach(documents)
-            self.folder = order.previous
-        self.progress("split", 0, None, "")
-        found = self.model.edit.split(order.column, order.parts)
-        groups = found.groups if isinstance(found, Split) else ()
-        plain = [messages.Group(list(one.terms), len(one), one.rows[:PROPOSED].tolist()) for one in groups]
-        self.send(messages.Grouped(order.column, plain))
 
     def _lay_out(self, order: MapOrder) -> None:
         """Lay out documents by their words."""
