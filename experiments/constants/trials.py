@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -26,9 +26,9 @@ CONSTANTS = "constants"
 LEFT_OUT = {
     "classes": (),
     "features": ("NOISE", "BACKGROUND"),
-    "open_world": ("GROUP_DOCUMENTS", "ROWS", "MIN_OUTSIDERS"),
+    "open_world": ("GROUP_DOCUMENTS", "ROWS"),
     "regression": ("LEAST_RIVALS", "NOISE"),
-    "train": ("WORLDS", "DECLARED", "NAME_DOCUMENTS", "NAME_PROBABILITY"),
+    "train": ("WORLDS", "DECLARED"),
 }
 # Candidates for a choice. Halved: the lower half of them. Doubled: all of them doubled.
 GRIDS = ("SHARES", "RIDGES", "SHARPNESSES")
@@ -37,9 +37,9 @@ OPEN_ONLY = (
     *("GROUPS", "GROUP_SHARE", "KAPPA", "STARTS", "GROUP_STEPS", "GROUP_ROUNDS", "CORE", "LEAST_CORE"),
     *("MIN_TOPIC_DOCUMENTS", "MIN_TOPIC_SHARE"),
 )
-# Constants for few labels are tried with one label per topic, too. FEW is an earlier name in the committed trials.
+# Constants for few labels are tried with one label per topic, too.
 FEW_CELL = "names+1"
-FEW_ONLY = ("", "LENGTH", "FEW", "FEW_LABELS_CHOICE", "MIN_LABELS", "NAME_ROUNDS", "KEPT_SPREAD")
+FEW_ONLY = ("", "LENGTH", "MIN_LABELS", "NAME_ROUNDS", "KEPT_SPREAD")
 # Values between 0 and 1 that are shares of a whole, and stay below 1.
 SHARES_OF_A_WHOLE = ("SHARES", "KEPT_SPREAD", "OPEN_SHARE", "GROUP_SHARE", "TAILS", "MIN_TOPIC_SHARE")
 # Least values that make sense.
@@ -49,26 +49,15 @@ CHANGES = ("halved", "doubled")
 
 @dataclass(frozen=True)
 class Constant:
-    """A constant: its module and name, and its place in a tuple of unlike numbers."""
+    """A constant: its module and name."""
 
     module: str
     name: str
-    place: int | None = None
-
-    @property
-    def title(self) -> str:
-        """Name on the page."""
-        return self.name if self.place is None else f"{self.name}[{self.place}]"
-
-    @property
-    def whole(self) -> Any:
-        """The value in the module."""
-        return getattr(modules()[self.module], self.name)
 
     @property
     def value(self) -> Any:
-        """The value."""
-        return self.whole if self.place is None else self.whole[self.place]
+        """The value in the module."""
+        return getattr(modules()[self.module], self.name)
 
     def changed(self, change: str) -> Any:
         """The value halved or doubled."""
@@ -76,18 +65,9 @@ class Constant:
 
     @contextmanager
     def replaced(self, change: str) -> Iterator[None]:
-        """Replace the constant wherever the guide reads it."""
-        whole, value = self.whole, self.changed(change)
-        if self.place is not None:
-            value = (*whole[: self.place], value, *whole[self.place + 1 :])
-        with ExitStack() as stack:
-            for module in modules().values():
-                if getattr(module, self.name, None) is whole and (self.module == CONSTANTS or self._is_home(module)):
-                    stack.enter_context(mock.patch.object(module, self.name, value))
+        """Replace the constant in its module, where the guide reads it."""
+        with mock.patch.object(modules()[self.module], self.name, self.changed(change)):
             yield
-
-    def _is_home(self, module: Any) -> bool:
-        return module is modules()[self.module]
 
 
 def changed(name: str, value: Any, change: str) -> Any:
@@ -117,12 +97,7 @@ def modules() -> dict[str, Any]:
 
 def constants() -> list[Constant]:
     """All constants of the study."""
-    found = []
-    for name, value in vars(modules()[CONSTANTS]).items():
-        if name.isupper() and isinstance(value, tuple) and name not in GRIDS:
-            found += [Constant(CONSTANTS, name, place) for place in range(len(value))]
-        elif name.isupper():
-            found.append(Constant(CONSTANTS, name))
+    found = [Constant(CONSTANTS, name) for name in vars(modules()[CONSTANTS]) if name.isupper()]
     for module, left_out in LEFT_OUT.items():
         found += [Constant(module, name) for name in defined(modules()[module]) if name not in left_out]
     return found
@@ -158,11 +133,9 @@ def measure(name: str, cell: str, seed: int, constant: Constant | None = None, c
     """AP of known and hidden topics by a guide, with a changed constant or without."""
     world = cell_of(name, cell, seed)
     features = world.features
-    with ExitStack() as stack:
-        if constant is not None:
-            stack.enter_context(constant.replaced(change))
-            if constant.module == "features":
-                features = world.task.features()
+    with nullcontext() if constant is None else constant.replaced(change):
+        if constant is not None and constant.module == "features":
+            features = world.task.features()
         known, free = world.task.memberships(features)
     hidden = hidden_ap(world.corpus, world.drawn, free) if len(world.drawn.hidden) else None
     return {"known": macro_ap(world.corpus, world.drawn, known), "hidden": hidden}
@@ -173,13 +146,13 @@ Row = dict[str, Any]
 
 def plan(seeds: list[int]) -> list[Row]:
     """All trials: the constants as they are, then each halved and doubled."""
-    changes = [("", "")] + [(constant.title, change) for constant in constants() for change in CHANGES]
+    changes = [("", "")] + [(constant.name, change) for constant in constants() for change in CHANGES]
     return [
         {"constant": constant, "change": change, "corpus": corpus, "cell": cell, "seed": seed}
         for seed in seeds
         for constant, change in changes
         for corpus in CORPORA
-        for cell in cells_of(constant.split("[")[0])
+        for cell in cells_of(constant)
     ]
 
 
@@ -197,7 +170,7 @@ def key_of(row: Row) -> tuple[Any, ...]:
 
 def perform(row: Row) -> Row:
     """Result of a trial."""
-    constant = {one.title: one for one in constants()}.get(row["constant"])
+    constant = {one.name: one for one in constants()}.get(row["constant"])
     found = measure(row["corpus"], row["cell"], row["seed"], constant, row["change"])
     numbers = {name: None if value is None else round(value, 4) for name, value in found.items()}
     if constant is None:

@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from problems import planted_rows
 from scipy.special import expit
 
-from topicsteer.guidance import classes
+from topicsteer.guidance import classes, constants
 from topicsteer.guidance.classes import Evidence, Task, choose, folds_of, learn, log_ratios, rows_times, spread
-from topicsteer.guidance.constants import FEW_LABELS_CHOICE, FOLDS, LENGTH, MIN_LABELS, RIDGES, SHARES, SMOOTHING
+from topicsteer.guidance.constants import FOLDS, LENGTH, MIN_LABELS, RIDGES, SHARES, SHARPNESSES, SMOOTHING
 from topicsteer.guidance.features import joint, unit_rows
 from topicsteer.guidance.guide import Classes
 from topicsteer.guidance.regression import Choice, Mix, Rivalry, balanced
@@ -216,7 +216,7 @@ def test_one_label_per_topic():
     learnt = learn(with_states(task, np.eye(3), rows=first))
     assert accuracy(learnt, which) > 0.9
     assert np.isnan(learnt.hidden).all()  # nothing can be hidden
-    assert learnt.mix.weights.tolist() == [0.5, FEW_LABELS_CHOICE[1] / 2, 0.5, 5.0, 0.5]
+    assert learnt.mix.weights.tolist() == [0.5, SHARPNESSES[2] / 2, 0.5, 5.0, 0.5]
 
 
 def test_one_class():
@@ -304,8 +304,8 @@ def test_folds_spread_each_topic_and_leave_single_documents_alone():
 def test_few_labels_have_a_rule_for_the_settings():
     task, _ = draw(labelled=2 * MIN_LABELS - 1)
     share = LENGTH / (LENGTH + task.X.nnz / task.X.shape[0])
-    assert choose(task) == Choice(share, *FEW_LABELS_CHOICE)
-    assert choose(replace(task, meaning=task.meaning[:, :0])) == Choice(0.0, *FEW_LABELS_CHOICE)
+    assert choose(task) == Choice(share, RIDGES[2], SHARPNESSES[2])
+    assert choose(replace(task, meaning=task.meaning[:, :0])) == Choice(0.0, RIDGES[2], SHARPNESSES[2])
     many = draw(labelled=2 * MIN_LABELS, names=1)[0]
     found = choose(many)
     assert found.share in SHARES
@@ -327,7 +327,7 @@ def test_a_name_counts_like_a_labelled_document():
     for seen in (np.ones(60, dtype=bool), np.arange(60) < 6):  # hidden labels count, too
         own = task.examples(D, seen)
         assert own.n_documents == seen.sum()
-        np.testing.assert_array_equal(own.weight[own.n_documents :], classes.NAME)
+        np.testing.assert_array_equal(own.weight[own.n_documents :], constants.NAME)
         np.testing.assert_array_equal(own.target[own.n_documents :], np.eye(3))
         assert not own.forbidden[own.n_documents :].any()
         np.testing.assert_array_equal(own.weight[: own.n_documents], balanced(task.given.astype(float))[seen])

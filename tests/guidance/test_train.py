@@ -285,7 +285,7 @@ def test_a_doubtful_share_opens_the_world_if_the_user_asks_for_free_topics(monke
     X, which = eight
     labels = labels_of(which, 8, 5)
     for share, asked, is_open in ((0.2, False, False), (0.2, True, True), (0.04, True, False)):
-        monkeypatch.setattr(train, "share_outside", lambda *_, share=share: ShareOutside(share, (0.5, 0.5), False))
+        monkeypatch.setattr(train, "share_outside", lambda *_, share=share: ShareOutside(share, 0.5, False))
         assert learn(X, labels, asked=asked).open == is_open
 
 

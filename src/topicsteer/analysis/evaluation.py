@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from topicsteer import metrics
 from topicsteer.analysis.column_formats import Column
-from topicsteer.guidance.open_world import FEW_LABELS
+from topicsteer.guidance.constants import FEW_LABELS
 from topicsteer.labels.forest import FLAT, Forest
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision, assign_folds
 from topicsteer.metrics import AveragePrecision, Decisions

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from topicsteer.analysis.column_formats import Column, missing
-from topicsteer.guidance.open_world import FEW_LABELS
+from topicsteer.guidance.constants import FEW_LABELS
 from topicsteer.labels.forest import FLAT, Forest
 from topicsteer.labels.forms import near_miss
 from topicsteer.nmf.blocks import slices

@@ -24,25 +24,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import entr, expit
 
-from topicsteer.guidance.constants import (
-    COSINE,
-    FEW_LABELS_CHOICE,
-    FOLDS,
-    KEPT_SPREAD,
-    LENGTH,
-    MIN_LABELS,
-    NAIVE_BAYES,
-    NAME,
-    NAME_ROUNDS,
-    RIDGES,
-    ROUNDS,
-    SHARE,
-    SHARES,
-    SHARPNESSES,
-    SMOOTHING,
-    SOFTMAX,
-    TIE,
-)
+from topicsteer.guidance import constants
 from topicsteer.guidance.features import joint, unit_rows
 from topicsteer.guidance.regression import (
     Choice,
@@ -155,7 +137,7 @@ class Task:
             D[kept],
             np.vstack([target, self.of_names])[kept],
             np.vstack([self.states == FORBIDDEN, np.zeros(self.of_names.shape, dtype=np.bool_)])[kept],
-            np.append(balanced(target), NAME * named)[kept],
+            np.append(balanced(target), constants.NAME * named)[kept],
             int(seen.sum()),
         )
 
@@ -178,20 +160,21 @@ def choose(task: Task) -> Choice:
     own = np.flatnonzero(task.hideable & task.given[:, : task.n_known].any(axis=1))
     counts = task.given[own].sum(axis=0)
     has_meaning = bool(task.meaning.shape[1])
-    if len(own) < 2 * MIN_LABELS or np.median(counts[counts > 0]) <= 1:
-        return Choice(LENGTH / (LENGTH + task.X.nnz / task.X.shape[0]) if has_meaning else 0.0, *FEW_LABELS_CHOICE)
+    if len(own) < 2 * constants.MIN_LABELS or np.median(counts[counts > 0]) <= 1:
+        share = constants.LENGTH / (constants.LENGTH + task.X.nnz / task.X.shape[0]) if has_meaning else 0.0
+        return Choice(share, constants.RIDGES[2], constants.SHARPNESSES[2])
     if len(own) > CHOICE_DOCUMENTS:
         own = np.sort(np.random.default_rng(0).choice(own, CHOICE_DOCUMENTS, replace=False))
     part = task.part(own)
 
     def loss(share: float) -> tuple[float, Choice]:
         examples = part.examples(joint(part.latent, part.meaning, share), np.ones(len(own), dtype=np.bool_))
-        least, strength, sharpness = min(left_out_loss(examples, RIDGES, SHARPNESSES))
+        least, strength, sharpness = min(left_out_loss(examples, constants.RIDGES, constants.SHARPNESSES))
         return least, Choice(share, strength, sharpness)
 
-    found = list(task.run(loss, SHARES if has_meaning else SHARES[:1]))
+    found = list(task.run(loss, constants.SHARES if has_meaning else constants.SHARES[:1]))
     least = min(value for value, _ in found)
-    return next(choice for value, choice in found if value <= least * (1 + TIE))
+    return next(choice for value, choice in found if value <= least * (1 + constants.TIE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +220,7 @@ def learn(task: Task, choice: Choice | None = None) -> Learnt:
     n_folds = int(fold_of.max(initial=-1)) + 1
     counts = (task.given.sum(axis=0) + task.of_names.sum(axis=0))[: task.n_known]
     seen = task.given[:, : task.n_known].any(axis=0)
-    fitted = int(task.hideable.sum()) >= MIN_LABELS and n_folds > 1 and _most_have_several(counts[seen])
+    fitted = int(task.hideable.sum()) >= constants.MIN_LABELS and n_folds > 1 and _most_have_several(counts[seen])
     visible = [np.ones(len(task.rows), dtype=np.bool_)]
     if fitted:
         visible += [fold_of != fold for fold in range(n_folds)]
@@ -247,7 +230,7 @@ def learn(task: Task, choice: Choice | None = None) -> Learnt:
 
     def regress(seen: NDArray[np.bool_], start: Array | None, steps: int) -> tuple[Array, Array]:
         own = task.examples(F, seen)
-        W = softmax_regression(own.D, span.values, own.target, task.rivalry, SOFTMAX, steps, start)
+        W = softmax_regression(own.D, span.values, own.target, task.rivalry, constants.SOFTMAX, steps, start)
         return W, ridge(own.D, own, choice.ridge) if len(task.rows) else np.zeros_like(W[:-1])
 
     solved = list(task.run(lambda seen: regress(seen, None, STEPS), visible[1:]))
@@ -262,14 +245,14 @@ def learn(task: Task, choice: Choice | None = None) -> Learnt:
     scores = list(task.run(regressed, models))
     weights = [0.5, choice.sharpness / 2] if len(task.rows) else [1.0, 0.0]
     simple = Mix(np.array(weights), 1.0, 0.0)
-    start_mix = Mix(np.array([*weights, NAIVE_BAYES, COSINE, SHARE]), 1.0, 0.0)
+    start_mix = Mix(np.array([*weights, constants.NAIVE_BAYES, constants.COSINE, constants.SHARE]), 1.0, 0.0)
     pairs = HiddenPairs.of(task, fold_of if fitted else np.full(len(task.rows), -1))
     mix = pairs.mix(scores, simple) if fitted else simple
     odds = [mix.odds(own, task.rivalry) for own in scores]
     evidence: list[Evidence] = []
     first: list[Evidence] = []
     widest = 0.0
-    for _ in range(ROUNDS if fitted else NAME_ROUNDS):
+    for _ in range(constants.ROUNDS if fitted else constants.NAME_ROUNDS):
         probabilities = [_probabilities(own) for own in odds]
         pairs_of = zip(probabilities, visible, strict=True)
         evidence = list(task.run(lambda pair: Evidence.of(task, D, *pair), pairs_of))
@@ -277,7 +260,7 @@ def learn(task: Task, choice: Choice | None = None) -> Learnt:
         mix = pairs.mix(whole, start_mix) if fitted else start_mix
         odds = list(task.run(partial(mix.odds, rivalry=task.rivalry), whole))
         first, widest = first or evidence, max(widest, spread(odds[0]))
-        if not fitted and spread(odds[0]) < KEPT_SPREAD * widest:
+        if not fitted and spread(odds[0]) < constants.KEPT_SPREAD * widest:
             evidence = first  # large classes swallow small ones
             break
     if not fitted:  # the first round knows the names best, and the last one the corpus
@@ -319,7 +302,7 @@ def folds_of(task: Task) -> NDArray[np.int64]:
     for k in np.unique(rarest[rarest > -2]):  # -1 are documents without a topic
         own = rng.permutation(np.flatnonzero(rarest == k))
         if len(own) > 1 or (k >= 0 and examples[k] > 1):
-            fold[own] = (first + np.arange(len(own))) % FOLDS
+            fold[own] = (first + np.arange(len(own))) % constants.FOLDS
             first += len(own)
     return fold
 
@@ -338,7 +321,7 @@ class HiddenPairs:
     def of(cls, task: Task, fold_of: NDArray[np.int64]) -> HiddenPairs:
         """The documents that a fold hides, or a sample of them."""
         own = np.flatnonzero(fold_of >= 0)
-        most = max(MIX_PAIRS // max(task.n_classes, 1), 4 * MIN_LABELS)
+        most = max(MIX_PAIRS // max(task.n_classes, 1), 4 * constants.MIN_LABELS)
         if len(own) > most:
             own = np.sort(np.random.default_rng(0).choice(own, most, replace=False))
         weight = (task.states[own] != UNKNOWN).astype(np.float64)
@@ -373,7 +356,7 @@ class Evidence:
         P = np.vstack([probabilities, task.of_names])
         rows, states = task.rows[visible], task.states[visible]
         P[rows] = np.where(states == UNKNOWN, P[rows], states)
-        inside = np.asarray(task.XT @ P) + np.float32(SMOOTHING)
+        inside = np.asarray(task.XT @ P) + np.float32(constants.SMOOTHING)
         ratios = log_ratios(inside, task.totals)
         centroids = unit_rows((D.T @ P).T).T
         mean = P[:n].sum(axis=0, dtype=np.float64) / max(n, 1)
@@ -392,7 +375,7 @@ class Evidence:
 
 def log_ratios(inside: Array, totals: Array) -> Array:
     """Log ratio of the frequency of each term inside and outside each class; ``inside`` are its smoothed sums."""
-    outside = np.maximum(totals + np.float32(2 * SMOOTHING) - inside, np.float32(SMOOTHING))
+    outside = np.maximum(totals + np.float32(2 * constants.SMOOTHING) - inside, np.float32(constants.SMOOTHING))
     found = np.log(inside / inside.sum(axis=0)) - np.log(outside / outside.sum(axis=0))
     return np.ascontiguousarray(found, dtype=np.float32)
 

@@ -11,10 +11,9 @@ LENGTH = 40.0
 
 # --- regressions ---
 
-# Ridges, and factors from ridge scores to log odds; and the choice for few labels.
+# Ridges, and factors from ridge scores to log odds; the third of each with few labels.
 RIDGES = (0.3, 1.0, 3.0, 10.0)
 SHARPNESSES = (4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
-FEW_LABELS_CHOICE = (3.0, 16.0)
 # Weight of a name relative to a labelled document in the ridge regression.
 NAME = 3.0
 # Inverse ridge of the softmax regression.
@@ -35,11 +34,12 @@ FOLDS, MIN_LABELS = 3, 15
 
 # --- open world ---
 
-# The world is open if at least this share of the documents seems to have no known topic. The share must also be this
-# many standard errors above 0: the mean of the tails, or the estimate of one tail.
-OPEN_SHARE, OPEN_ERRORS = 0.1, (2.0, 3.0)
-# For a user who asks for free topics, this share is enough.
-ASKED_SHARE = 0.05
+# The world is open if at least this share of the documents seems to have no known topic.
+OPEN_SHARE = 0.05
+# Weight of a labelled document relative to an unlabelled one, and strength of the ridge that looks for them.
+LABELLED_WEIGHT, OPEN_RIDGE = 20.0, 100.0
+# Fewer labels than this do not show how much evidence is normal, nor the share of documents without a known topic.
+FEW_LABELS = 10
 # Groups per known topic, for equally large topics.
 GROUPS = 2.0
 # In small corpora there is at most one group per this many documents outside.

@@ -5,8 +5,9 @@ documents. The guide does. `topicsteer.guidance.train` learns it from labels and
 `topicsteer.guidance.apply` applies it to all documents.
 
 A guide has one or two sets of classes (:class:`Classes`). The first one has the known topics only. In an open world, a
-second one also has groups of documents without a known topic. P(none) is their probability, and known topics have the
-geometric mean of both sets and of the softmax regression beside the groups. All scores are linear in the terms up to row norms, so a new document costs one product.
+second one also has groups of documents without a known topic. P(none) is their probability. Known topics have the
+geometric mean of both sets and of the softmax regression beside the groups. All scores are linear in the terms up to
+row norms, so a new document costs one product.
 """
 
 from __future__ import annotations

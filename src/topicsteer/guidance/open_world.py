@@ -24,39 +24,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import minimize
 from scipy.special import logit
 
+from topicsteer.guidance import constants
 from topicsteer.guidance.classes import Learnt, Task, log_ratios, rows_times
-from topicsteer.guidance.constants import (
-    ASKED_SHARE,
-    CORE,
-    COSINE,
-    DOCUMENTS_PER_GROUP,
-    FOLDS,
-    GROUP_ROUNDS,
-    GROUP_SHARE,
-    GROUP_STEPS,
-    GROUPS,
-    KAPPA,
-    LEAST_CORE,
-    NAIVE_BAYES,
-    OPEN_ERRORS,
-    OPEN_SHARE,
-    SMOOTHING,
-    STARTS,
-)
 from topicsteer.guidance.features import unit_rows
 from topicsteer.guidance.guide import LEAST, free_shares
-from topicsteer.guidance.regression import log_sum
+from topicsteer.guidance.regression import Mix, Rivalry, learn_mix, log_sum
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, assign_folds
 from topicsteer.nmf.blocks import slices
 from topicsteer.nmf.latent import cross_gram
 from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
 
-# Topics with fewer labels than this do not show how much evidence is normal.
-FEW_LABELS = 10
 # Groups are looked for in at most this many documents; the others follow.
 GROUP_DOCUMENTS = 5_000
 # Documents per block of work.
@@ -64,8 +44,6 @@ ROWS = 4_096
 
 # --- is the world open? ---
 
-# Weight of a labelled document relative to an unlabelled one, and strength of the ridge.
-LABELLED_WEIGHT, RIDGE = 20.0, 100.0
 # Hidden documents of a topic are averaged with this many documents of a typical topic.
 TYPICAL_DOCUMENTS = 5
 # Shares of hidden documents with less evidence, at which hidden and unlabelled documents are compared.
@@ -76,24 +54,23 @@ TAILS = np.array([0.2, 0.35, 0.5, 0.65, 0.8])
 class ShareOutside:
     """Estimated share of the unlabelled documents that have no known topic: a lower bound on average.
 
-    ``errors`` are the distances of the mean from 0, and of the farthest of the `TAILS`, in standard errors. ``few``:
-    topics have few labels, which do not show their size, so the share is not known.
+    ``errors`` is its distance from 0 in standard errors. ``few``: topics have few labels, which do not show their size,
+    so the share is not known.
     """
 
     share: float = 0.0
-    errors: tuple[float, float] = (0.0, 0.0)
+    errors: float = 0.0
     few: bool = True
 
     @property
     def is_large(self) -> bool:
         """Whether the share matters to a user who asks for free topics."""
-        return self.share >= ASKED_SHARE
+        return self.share >= constants.OPEN_SHARE
 
     @property
     def is_open(self) -> bool:
         """Whether the estimate shows that there are such documents."""
-        beyond = any(error >= least for error, least in zip(self.errors, OPEN_ERRORS, strict=True))
-        return self.share >= OPEN_SHARE and beyond and not self.few
+        return self.is_large and self.errors >= 2 and not self.few
 
 
 def share_outside(
@@ -116,33 +93,31 @@ def share_outside(
     """
     unlabelled = np.asarray(D.any(axis=1))  # documents without terms are no evidence of an open world
     unlabelled[rows] = False
-    fold_of = assign_folds(sp.csr_array(given), FOLDS, seed=0)
+    fold_of = assign_folds(sp.csr_array(given), constants.FOLDS, seed=0)
     if not unlabelled.any() or not (fold_of >= 0).any():
         return ShareOutside()
     target = given / np.maximum(given.sum(axis=1, keepdims=True), 1)
-    gram = cross_gram(D, D, run) + RIDGE * np.eye(D.shape[1])
+    gram = cross_gram(D, D, run) + constants.OPEN_RIDGE * np.eye(D.shape[1])
     weight = documents_per_label(given, probabilities[unlabelled])
 
     def one(fold: int) -> Array:
         """Shares at the tails, with the labels of a fold hidden."""
         hidden, visible = fold_of == fold, fold_of != fold
-        own = D[rows[visible]].astype(np.float64)
-        solved = cho_solve(
-            cho_factor(gram + (LABELLED_WEIGHT - 1) * (own.T @ own)), LABELLED_WEIGHT * (own.T @ target[visible])
-        )
+        own, weight_of_label = D[rows[visible]].astype(np.float64), constants.LABELLED_WEIGHT
+        A = gram + (weight_of_label - 1) * (own.T @ own)
+        solved = cho_solve(cho_factor(A), weight_of_label * (own.T @ target[visible]))
         scores = D @ solved.astype(np.float32)
         found = _evidence(scores, _usual(scores[rows[hidden]], given[hidden]))
         levels, reached = _tails(found[rows[hidden]], weight[hidden])
         above = (found[unlabelled, None] >= levels).mean(axis=0)
         return np.asarray(np.maximum(1 - above / np.maximum(reached, 1e-9), 0))
 
-    found = np.mean(list(run(one, [fold for fold in range(FOLDS) if (fold_of == fold).any()])), axis=0)
+    found = np.mean(list(run(one, [fold for fold in range(constants.FOLDS) if (fold_of == fold).any()])), axis=0)
     mean = float(found.mean())
     root = float(weight.sum() / max(np.linalg.norm(weight), 1e-30))  # of the effective number of labels
-    farthest = float((found * np.sqrt((1 - TAILS) / TAILS)).max())
     counts = given.sum(axis=0)
-    few = bool(np.median(counts[counts > 0]) < FEW_LABELS) if counts.any() else True
-    return ShareOutside(mean, (mean * root, farthest * root), few)
+    few = bool(np.median(counts[counts > 0]) < constants.FEW_LABELS) if counts.any() else True
+    return ShareOutside(mean, mean * root, few)
 
 
 def _evidence(scores: Array, normal: Array) -> Array:
@@ -217,7 +192,9 @@ def group_positions(latent: Array, meaning: Array) -> Array:
     """Features in which groups are looked for."""
     if not meaning.shape[1]:
         return latent
-    return np.hstack([np.sqrt(np.float32(1 - GROUP_SHARE)) * latent, np.sqrt(np.float32(GROUP_SHARE)) * meaning])
+    return np.hstack(
+        [np.sqrt(np.float32(1 - constants.GROUP_SHARE)) * latent, np.sqrt(np.float32(constants.GROUP_SHARE)) * meaning]
+    )
 
 
 def find_groups(given: GroupInput, n_groups: int, before: Array | None = None) -> Array:
@@ -234,27 +211,29 @@ def find_groups(given: GroupInput, n_groups: int, before: Array | None = None) -
 
     def one(start: int) -> tuple[float, Array]:
         M = _seeds(some, n_groups, np.random.default_rng(start))
-        for _ in range(GROUP_STEPS):
+        for _ in range(constants.GROUP_STEPS):
             S = some.D @ M.T
-            R = some.clamp(_softmax(KAPPA * S))
+            R = some.clamp(_softmax(constants.KAPPA * S))
             M = unit_rows(R.T @ some.D)
         return float((R * S).sum()), M
 
-    _, M = max(given.run(one, range(STARTS)), key=lambda pair: pair[0])
-    return _rounds(given, _softmax(KAPPA * (given.D @ M.T)))
+    _, M = max(given.run(one, range(constants.STARTS)), key=lambda pair: pair[0])
+    return _rounds(given, _softmax(constants.KAPPA * (given.D @ M.T)))
 
 
 def _rounds(given: GroupInput, R: Array) -> Array:
     """Rounds of naive Bayes and centroids."""
     XT, totals = sp.csr_array(given.X.T), np.asarray(given.X.sum(axis=0), dtype=np.float32).reshape(-1, 1)
     R = given.clamp(R.astype(np.float32))
-    for _ in range(GROUP_ROUNDS):
-        ratios = log_ratios(np.asarray(XT @ R) + np.float32(SMOOTHING), totals)
+    for _ in range(constants.GROUP_ROUNDS):
+        ratios = log_ratios(np.asarray(XT @ R) + np.float32(constants.SMOOTHING), totals)
         M = unit_rows(R.T @ given.D)
         blocks = slices(len(R), ROWS)
         cosines = np.concatenate(list(given.run(partial(_times_rows, given.D, M.T), blocks)))
         terms = rows_times(given.X, len(R), ratios)
-        R = given.clamp(_softmax(np.float32(NAIVE_BAYES) * terms + np.float32(2 * COSINE) * cosines))
+        R = given.clamp(
+            _softmax(np.float32(constants.NAIVE_BAYES) * terms + np.float32(2 * constants.COSINE) * cosines)
+        )
     return R
 
 
@@ -292,8 +271,8 @@ def number_of_groups(n_known: int, share: float, wanted: int, n_documents: int) 
     Small corpora have fewer.
     """
     share = min(share, 0.75)
-    found = min(GROUPS * n_known * share / (1 - share), n_documents * share / DOCUMENTS_PER_GROUP)
-    return min(max(round(found), wanted, 3), n_documents // (2 * LEAST_CORE))
+    found = min(constants.GROUPS * n_known * share / (1 - share), n_documents * share / constants.DOCUMENTS_PER_GROUP)
+    return min(max(round(found), wanted, 3), n_documents // (2 * constants.LEAST_CORE))
 
 
 def with_groups(task: Task, R: Array) -> Task:
@@ -307,7 +286,7 @@ def with_groups(task: Task, R: Array) -> Task:
     free[task.rows] = False
     counts = task.given[:, :covered].sum(axis=0)
     typical = np.median(counts[counts > 0]) if counts.any() else 0
-    most = int(max(LEAST_CORE, CORE * typical))
+    most = int(max(constants.LEAST_CORE, constants.CORE * typical))
     rows, classes = [], []
     sure = R[:, covered:] > 0.5
     if not sure[free].any():  # groups of documents in one place
@@ -337,28 +316,18 @@ def with_groups(task: Task, R: Array) -> Task:
     )
 
 
-# Documents labelled as having none of the topics from which P(none) is calibrated.
-MIN_OUTSIDERS = 10
-
-
 def calibrate_none(learnt: Learnt, task: Task, tops: NDArray[np.bool_]) -> Array:
     """Slope and intercept of the log odds of P(none), from hidden labels; 1 and 0 without labelled outsiders."""
     covered = task.n_known
     rows = np.flatnonzero(np.isfinite(learnt.hidden).all(axis=1))
     outside = (task.states[rows][:, :covered] == FORBIDDEN).all(axis=1)
     inside = task.given[rows][:, :covered].any(axis=1)
-    if outside.sum() < MIN_OUTSIDERS or inside.sum() < MIN_OUTSIDERS:
+    if min(outside.sum(), inside.sum()) < constants.FEW_LABELS:
         return np.array([1.0, 0.0])
-    rows, y = rows[outside | inside], outside[outside | inside].astype(np.float64)
+    rows, y = rows[outside | inside], outside[outside | inside].astype(np.float64)[:, None]
     P = 1 / (1 + np.exp(-learnt.hidden[rows].astype(np.float64)))
     _, share = free_shares(P, covered, tops, np.array([1.0, 0.0]))
-    x = logit(np.clip(share, LEAST, 1 - LEAST))
-
-    def loss(v: Array) -> tuple[float, Array]:
-        z = v[0] * x + v[1]
-        r = 1 / (1 + np.exp(-z)) - y
-        pull = v - [1.0, 0.0]
-        value = float((np.logaddexp(0, z) - y * z).sum() + 0.5 * pull @ pull)
-        return value, np.array([r @ x, r.sum()]) + pull
-
-    return np.asarray(minimize(loss, [1.0, 0.0], jac=True, method="L-BFGS-B", bounds=[(0.1, None), (None, None)]).x)
+    x = logit(np.clip(share, LEAST, 1 - LEAST))[:, None]
+    alone = Rivalry(((np.zeros(1, np.int64), np.zeros(1, np.int64)),))
+    found = learn_mix([x], y, np.ones_like(y), alone, Mix(np.ones(1), 0.0, 0.0))
+    return np.array([found.weights[0], found.intercept])

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.special import expit
 
+from topicsteer.guidance import constants
 from topicsteer.guidance.classes import Learnt, Task, learn
 from topicsteer.guidance.features import Sample, joint, unit_rows
 from topicsteer.guidance.guide import Classes, Guide, free_shares
 from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.open_world import (
-    MIN_OUTSIDERS,
     GroupInput,
     calibrate_none,
     find_groups,
@@ -36,8 +36,6 @@ WORLDS = (None, "open", "closed")
 SHARE_IF_UNKNOWN = 1 / 3
 # This many documents that are labelled with none of the topics declare the world open.
 DECLARED = 3
-# Surest documents of each topic without a label that keep its place among groups, and their least probability.
-NAME_DOCUMENTS, NAME_PROBABILITY = 10, 0.5
 # A free topic is shown if it has at least this many documents and this share of them.
 MIN_TOPIC_DOCUMENTS, MIN_TOPIC_SHARE = 3, 0.001
 
@@ -119,7 +117,7 @@ def learn_guide(
         if not declared and not (estimate.is_open or (asked and estimate.is_large)):
             return guide
         share = (estimate.share + SHARE_IF_UNKNOWN) / 2 if estimate.few else estimate.share
-        if outsiders.sum() >= MIN_OUTSIDERS:
+        if outsiders.sum() >= constants.FEW_LABELS:
             share = float(outsiders.mean())
         leaves = sum(not set(forest.children[k]) & set(covered.tolist()) for k in covered.tolist())
         n_groups = number_of_groups(leaves, share, n_free, task.n_documents)
@@ -230,8 +228,8 @@ def _groups(sample: Sample, task: Task, known: Array, n_groups: int, previous: G
     free[task.rows] = False
     best = known.argmax(axis=1)
     for k in np.flatnonzero(~given.any(axis=0)):  # names without labels
-        own = np.flatnonzero(free & (best == k) & (known[:, k] >= NAME_PROBABILITY))
-        own = own[np.argsort(-known[own, k], kind="stable")[:NAME_DOCUMENTS]]
+        own = np.flatnonzero(free & (best == k) & (known[:, k] >= 0.5))
+        own = own[np.argsort(-known[own, k], kind="stable")[: constants.FEW_LABELS]]
         rows = np.append(rows, own)
         target = np.vstack([target, np.eye(known.shape[1])[np.full(len(own), k)]])
     order = np.argsort(rows, kind="stable")
@@ -258,7 +256,7 @@ def _open_guide(sample: Sample, guide: Guide, task: Task, learnt: Learnt) -> Gui
     sizes *= int((~sample.supervision.labelled).sum()) / max(int(unlabelled.sum()), 1)
     merges = None
     if len(sizes) > 1:
-        merges = linkage(unit_rows(free.T @ group_positions(sample.latent, sample.meaning)), "ward")
+        merges = linkage(unit_rows(free.T @ group_positions(sample.latent, sample.meaning)), "average")
     return replace(guide, open=True, groups=Classes.of(learnt), none=none, sizes=sizes, merges=merges)
 
 
