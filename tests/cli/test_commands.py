@@ -401,7 +401,7 @@ def test_the_report_as_a_workbook(run, table, tmp_path):
     assert code == 0
     assert "report.xlsx" in err
     book = pd.read_excel(tmp_path / "report.xlsx", sheet_name=None, engine="openpyxl")
-    assert list(book) == ["topics", "shares", "assumptions", "examples", "codebook", "guidance", "settings"]
+    assert list(book) == ["topics", "shares", "assumptions", "examples", "codebook"]
     topics = TopicModel.load(tmp_path / "m").state_.topics
     assert book["topics"]["topic"].tolist()[: len(topics)] == list(topics.names)
     assert book["topics"]["share"].tolist()[: len(topics)] == pytest.approx(topics.share.tolist(), rel=1e-15)

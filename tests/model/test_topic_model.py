@@ -155,13 +155,6 @@ def test_explanations_add_up(model):
     assert "coffee" not in of_document.names  # the label forbids it
 
 
-def test_guidance_report(model):
-    table = model.labels.effects()
-    assert table["documents"].to_list() == [2, 2]
-    assert table["took effect"].to_list() == [True, True]
-    assert table["followed"].to_list() == [1.0, 1.0]
-
-
 def test_rename_and_merge():
     model = TopicModel(1).fit(TEXTS, LABELS)
     before = model.state_.topics.W @ model.state_.topics.H
@@ -181,7 +174,6 @@ def test_rename_and_merge():
     )
     assert (model.state_.topics.W @ model.state_.topics.H).sum() == pytest.approx(before.sum(), rel=1e-4)
     assert model.predict(["green tea", "espresso"]) == [["drinks"], ["drinks"]]
-    assert model.labels.effects()["documents"].to_list() == [4]
     free = model.state_.topics.names[1]
     model.edit.merge(["drinks", free])
     assert model.state_.topics.names == ("drinks",)
@@ -196,7 +188,6 @@ def test_saved_and_loaded_models_agree(model, tmp_path):
     new = ["espresso with milk", "a knight", ""]
     np.testing.assert_array_equal(again.transform(new), model.transform(new))
     assert again.predict(new) == model.predict(new)
-    assert again.labels.effects().equals(model.labels.effects())
     assert again.explain(new[0]).rows() == model.explain(new[0]).rows()
     with pytest.raises(ValueError, match="has no documents"):
         again.explain(id=0)
@@ -264,7 +255,6 @@ def test_own_estimator_and_no_labels():
     assert plain.state_.topics.n_known == 0
     assert plain.memberships().columns == ["id", *plain.state_.topics.names, "(none)"]
     assert plain.predict(["tea"]) == [[]]
-    assert len(plain.labels.effects()) == 0
     with pytest.raises(ValueError, match="no labels and no free topics"):
         TopicModel(0).fit(TEXTS)
     with pytest.raises(TypeError, match="one long text"):

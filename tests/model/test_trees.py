@@ -186,7 +186,7 @@ def test_on_a_cluster_as_in_memory(fitted, tmp_path, client):
 
 
 def test_questions_to_a_tree(fitted, tmp_path):
-    """Suggestions, doubts, effects, coders and methods treat a topic and the topics below it as one branch."""
+    """Suggestions, doubts, coders and methods treat a topic and the topics below it as one branch."""
     model, texts, truth = copy(fitted[0], tmp_path), fitted[1], fitted[2]
     assert "one of your 6 topics" in model.belief
     for (topics,) in model.labels.suggest(10).select("topics").iter_rows():
@@ -199,8 +199,6 @@ def test_questions_to_a_tree(fitted, tmp_path):
             assert names[0] not in branch(TREE, names[1])
     given = model.labels.audit().filter(pl.col("given") == "permitted")
     assert len(given) == given["id"].n_unique()  # the deepest label alone
-    effects = model.labels.effects()
-    assert effects.filter(pl.col("documents") > 0)["took effect"].all()
     answers = [["/".join(reversed(branch(TREE, leaf)))] for leaf in truth]
     model.state_ = replace(model.state_, parameters={**model.state_.parameters, "path_separator": "/"})
     table = model.findings.coders({"gpt": answers, "vague": [[one[0].partition("/")[0]] for one in answers]})

@@ -58,14 +58,10 @@ class Page(HTMLParser):
 
 def make_data(topics=None, **changes):
     topics = topics or make_topics()
-    names = list(topics.names[: topics.n_known])
     data = {
         "title": "A title",
         "topics": topics,
         "examples": {0: [Example("doc0", "rain at noon", ((0, 4, 1.0),))], 1: []},
-        "guidance": {"topic": names, "followed": [0.1] * len(names), "took effect": [True] * len(names)},
-        "evaluation": None,
-        "settings": {"random_state": 0, "solver": "hals"},
     }
     return ReportData(**(data | changes))
 
@@ -181,9 +177,7 @@ def everywhere(text):
         topics,
         title=text,
         examples={0: [Example(text, f"a {text} b", ((0, 1, 0.5),))]},
-        guidance={"topic": names, "number": [text] * 3, f"{text}": [text] * 3, "took effect": [True, False, True]},
         evaluation=make_evaluation(tuple(names), not_judged=(text,)),
-        settings={text: text, "a": {text: text}},
     )
 
 
@@ -209,7 +203,7 @@ def test_any_text_leaves_the_page_whole(text):
 
 
 def test_long_texts_are_cut_and_said_to_be():
-    data = make_data(examples={0: [Example(7, "A" * 5_000_000)]}, title="t" * 10_000, settings={"a": "b" * 100_000})
+    data = make_data(examples={0: [Example(7, "A" * 5_000_000)]}, title="t" * 10_000)
     page = render_report(data)
     assert len(page) < 100_000
     assert "more characters" in page
@@ -254,27 +248,6 @@ def test_shares_of_an_open_world_are_mean_memberships_and_the_table_ends_with_no
     last = page.split('id="topic-table"')[1].split("</table>")[0].split("<tr>")[-1]
     assert re.findall(r">([^<>\s]+)<", last) == ["(none)", "none", "4", "25.0%"]
     assert "(none)" not in render_report(make_data())
-
-
-def test_guidance_explains_its_columns():
-    columns = {"topic": ["a", "b", "c"], "followed": [0.25] * 3, "took effect": [True] * 3}
-    page = render_report(make_data(guidance=columns))
-    assert '<td class="n" data-value="0.25">25.0%</td>' in page
-    assert '<td><span class="yes">yes</span></td>' in page
-    for name in ("followed", "took effect"):
-        assert f"<dt>{name}</dt><dd>" in page
-    assert "<dt>reason</dt>" not in page  # only what is in the table
-
-
-def test_guidance_says_where_labels_took_no_effect():
-    names = ["a", "b", "c"]
-    some = Page(render_report(make_data(guidance={"topic": names, "took effect": [True, np.False_, True]}))).text()
-    assert "took effect in 2 of 3 known topics. They did not take effect in b:" in " ".join(some.split())
-    why = {"topic": names, "took effect": [False, True, False], "reason": ["<too few>", "", "of motor"]}
-    some = " ".join(Page(render_report(make_data(guidance=why))).text().split())
-    assert "did not take effect in a (<too few>), c (of motor): label more" in some
-    assert "took effect in all 3" in Page(render_report(make_data())).text()
-    assert "There were no labels" in Page(render_report(make_data(guidance={}))).text()
 
 
 def test_the_report_shows_the_one_verdict():

@@ -25,7 +25,7 @@ def topics():
 
 
 def report_of(topics, **changes):
-    return render_report(ReportData("Leisure", replace(topics, **changes), {}, {}, None, {}))
+    return render_report(ReportData("Leisure", replace(topics, **changes), {}))
 
 
 def test_the_table_has_level_and_parent(topics):

@@ -23,10 +23,8 @@ def make_data():
         make_shares(topics.names, months, "a b region", "month"),
     ]
     examples = {0: [Example("=1", "text " * 9000)], 1: [Example(7, "short")]}
-    codebook = {"topic": HOSTILE, "description": ["", "-", "=2"], "keywords": [""] * 3, "banned": [""] * 3}
-    guidance = {"topic": HOSTILE, "took effect": [True, False, True]}
-    settings = {"seed": 0, "half \ud800": "pair"}
-    return ReportData("Title", topics, examples, guidance, None, settings, codebook=codebook, shares=shares)
+    codebook = {"topic": HOSTILE, "description": ["", "-", "half \ud800"], "keywords": [""] * 3, "banned": [""] * 3}
+    return ReportData("Title", topics, examples, codebook=codebook, shares=shares)
 
 
 def test_the_workbook_has_all_tables(tmp_path):
@@ -36,7 +34,7 @@ def test_the_workbook_has_all_tables(tmp_path):
     book = pd.read_excel(path, sheet_name=None, engine="openpyxl", keep_default_na=False)
     assert list(book) == [
         *("topics", "shares", "assumptions", "by a b region", "by a b region, differences"),
-        *("by a b region (2)", "examples", "codebook", "guidance", "settings"),
+        *("by a b region (2)", "examples", "codebook"),
     ]
     assert book["shares"]["topic"].tolist() == [*data.topics.names, "(none)"]
     assert book["shares"]["share"].tolist() == pytest.approx(data.shares[0].table["share"], rel=1e-15)
@@ -44,15 +42,13 @@ def test_the_workbook_has_all_tables(tmp_path):
     assert book["by a b region"]["low"].tolist()[1] == ""  # no interval
     assert book["assumptions"]["assumption"].tolist() == ["An assumption."]
     assert book["examples"]["id"].tolist() == ["=1", 7] or book["examples"]["id"].tolist() == ["=1", "7"]
-    assert book["codebook"]["description"].tolist() == ["", "-", "=2"]
-    assert book["settings"]["setting"].tolist()[1] == "half ⟦U+D800⟧"
-    assert book["guidance"]["took effect"].tolist() == [True, False, True]
+    assert book["codebook"]["description"].tolist() == ["", "-", "half ⟦U+D800⟧"]
     sheets = openpyxl.load_workbook(path)
     assert {cell.data_type for sheet in sheets for row in sheet.iter_rows() for cell in row} <= {"s", "n", "b"}
     assert sheets["shares"]["B2"].number_format == "0.0%"
 
 
 def test_sheets_without_rows_are_left_out():
-    data = ReportData("Title", make_topics(), {}, {}, None, {})
+    data = ReportData("Title", make_topics(), {})
     assert list(workbook.sheets(data)) == ["topics"]
     assert np.isclose(workbook.sheets(data)["topics"]["share"].sum(), data.topics.share.sum())

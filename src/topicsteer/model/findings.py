@@ -24,7 +24,6 @@ from topicsteer.analysis.agreement import comparison_table, disagreements, label
 from topicsteer.analysis.column_formats import Column, missing
 from topicsteer.analysis.evaluation import LOGISTIC, OURS, Evaluation
 from topicsteer.analysis.groups import Groups
-from topicsteer.analysis.label_advice import label_effects
 from topicsteer.analysis.map_layout import Layout
 from topicsteer.analysis.prevalence import Prevalence
 from topicsteer.analysis.survey_design import Sample, label_values
@@ -699,26 +698,16 @@ def report_data(
     """The content of a report; see `TopicModel.report`."""
     columns = [by] if isinstance(by, str) else list(by)
     parts = breakdowns(model, columns, progress) if shares or columns else []
-    state, estimator, examples = model.state_, model.estimator_, {}
+    state, examples = model.state_, {}
     if model.documents_ is not None:
         for k, name in enumerate(state.topics.names):
             shown = [(i, model.explain(row=i)) for i in state.topics.top_rows(k, EXAMPLES)]
             examples[k] = [Example(state.topics.ids[i], e.text, e.strengths(name, MARKED)) for i, e in shown]
-    declared = state.parameters.get("world")
-    world = f"{'open' if state.open else 'closed'}, not declared"
-    if declared:
-        world = f"{declared}, as declared"
-    settings = {"fingerprint of the documents": state.fingerprint, "world": world}
-    if state.interrupted:
-        settings["unfinished"] = "the fit was interrupted"
-    settings |= {k: v for k, v in estimator.get_params().items() if k not in ("init", "topics")}
     return ReportData(
         title=title,
         topics=state.topics,
         examples=examples,
-        guidance=label_effects(state.topics, state.supervision, state.profiles),
         evaluation=evaluation,
-        settings=settings | model.vectorizer_.get_params(),
         belief=model.belief,
         codebook=topic_columns(model.codebook),
         shares=parts,

@@ -20,7 +20,6 @@ from topicsteer.analysis.documents_to_label import (
     least_sure,
     suggest,
 )
-from topicsteer.analysis.label_advice import label_effects
 from topicsteer.guidance.apply import FREE_THRESHOLD, merged_classes
 from topicsteer.labels.supervision import CHOSEN, PROBABILITY, Kind
 from topicsteer.model.predictor import beginning
@@ -174,12 +173,6 @@ class LabelHelp:
         left_out = guide.left_out_probabilities()
         found = state.codebook.forest.raised(merged_classes(left_out, state.groups, guide.n_known))
         return audit(found, guide.rows, state.supervision)[:n]
-
-    def effects(self) -> Frame:
-        """Table with one row per known topic: whether its labels took effect; see `label_effects`."""
-        return self._model._table(
-            label_effects(self._model.state_.topics, self._model.state_.supervision, self._model.state_.profiles)
-        )
 
     def advice(self, progress: Callable[[int, int], object] = lambda *_: None) -> StoppingAdvice:
         """Whether more labels help, from the learning curve of hidden labels.

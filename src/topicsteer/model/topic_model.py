@@ -578,7 +578,7 @@ class TopicModel:
 
     @property
     def labels(self) -> LabelHelp:
-        """Help with labels: ``suggest``, ``audit``, ``advice``, ``effects`` and keywords."""
+        """Help with labels: ``suggest``, ``audit``, ``advice`` and keywords."""
         from topicsteer.model.labelling import LabelHelp
 
         return LabelHelp(self)

@@ -12,7 +12,6 @@ from importlib.resources import files
 from typing import Any
 
 from topicsteer import __version__
-from topicsteer.analysis import label_advice
 from topicsteer.analysis.column_formats import Column, Grid, grid, typed
 from topicsteer.analysis.evaluation import COLUMNS as SCORE_COLUMNS
 from topicsteer.analysis.evaluation import Evaluation, Verdict
@@ -204,10 +203,8 @@ SECTIONS = {
     "tree": "Topic tree",
     "topics": "Topics",
     "shares": "Shares",
-    "guidance": "Guidance",
     "evaluation": "Evaluation",
     "all": "All topics",
-    "settings": "Settings",
 }
 
 
@@ -247,12 +244,8 @@ class ReportData:
         The topics of a fit.
     examples : mapping of int to sequence of Example
         Documents of topics, by the number of the topic.
-    guidance : mapping of str to sequence
-        The table of `topicsteer.analysis.label_advice.label_effects`, one row per known topic.
-    evaluation : Evaluation or None
-        None: not evaluated.
-    settings : mapping of str to object
-        Everything that a repetition needs.
+    evaluation : Evaluation, optional
+        Default: not evaluated.
     belief : str
         A sentence about documents that have none of the known topics.
     codebook : mapping of str to sequence
@@ -268,8 +261,7 @@ class ReportData:
     --------
     >>> import numpy as np
     >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
-    >>> data = ReportData("Drinks", topics, {0: [Example("a", "a leaf")]}, {"topic": ["tea"], "took effect": [True]},
-    ...                   None, {"seed": 0})
+    >>> data = ReportData("Drinks", topics, {0: [Example("a", "a leaf")]})
     >>> len(data.topics)
     2
     """
@@ -277,9 +269,7 @@ class ReportData:
     title: str
     topics: Topics
     examples: Mapping[int, Sequence[Example]]
-    guidance: Mapping[str, Sequence[Any]]
-    evaluation: Evaluation | None
-    settings: Mapping[str, Any]
+    evaluation: Evaluation | None = None
     belief: str = ""
     codebook: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     shares: Sequence[Breakdown] = ()
@@ -303,7 +293,7 @@ def render_report(data: ReportData) -> str:
     --------
     >>> import numpy as np
     >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
-    >>> text = render_report(ReportData("Drinks", topics, {}, {}, None, {}))
+    >>> text = render_report(ReportData("Drinks", topics, {}))
     >>> text.startswith("<!doctype html>"), "<h1>Drinks</h1>" in text, "Not evaluated" in text
     (True, True, True)
     """
@@ -330,13 +320,8 @@ def render_report(data: ReportData) -> str:
         tree=tree_of(data.topics, topics),
         topics=topics,
         shares=[share_part(found, k, links) for k, found in enumerate(data.shares)],
-        guidance=grid(
-            "guidance-table", "Effect of the labels on each known topic", data.guidance, label_advice.COLUMNS
-        ),
-        without_effect=_without_effect(data.guidance),
         evaluation=None if data.evaluation is None else scorecard(data.evaluation),
         all_topics=_all_topics(data.topics, topics),
-        settings={str(name).replace("_", " "): value for name, value in data.settings.items()},
     )
     return page("report.html", data.title, scripts=SCRIPTS, page=content)
 
@@ -358,7 +343,7 @@ def write(data: ReportData, path: str | os.PathLike[str]) -> None:
     >>> import numpy as np
     >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write(ReportData("Drinks", topics, {}, {}, None, {}), Path(folder) / "report.html")
+    ...     write(ReportData("Drinks", topics, {}), Path(folder) / "report.html")
     ...     [file.name for file in Path(folder).iterdir()]
     ['report.html']
     """
@@ -366,13 +351,6 @@ def write(data: ReportData, path: str | os.PathLike[str]) -> None:
 
 
 # --- content of the template ---
-
-
-def _without_effect(guidance: Mapping[str, Sequence[Any]]) -> list[tuple[Any, str]]:
-    """Return topics whose labels did not take effect, each with the reason."""
-    names, took = next(iter(guidance.values()), ()), guidance.get("took effect", ())
-    reasons = guidance.get("reason", [""] * len(names))
-    return [(name, reason) for name, ok, reason in zip(names, took, reasons, strict=True) if not ok]
 
 
 def _topics(data: ReportData) -> list[TopicCard]:

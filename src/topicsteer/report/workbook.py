@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any
 
-from topicsteer.analysis import label_advice, prevalence
+from topicsteer.analysis import prevalence
 from topicsteer.analysis.column_formats import Column
 from topicsteer.analysis.topics import COLUMNS
 from topicsteer.report.page import ReportData
@@ -219,20 +219,15 @@ def sheets(data: ReportData) -> dict[str, pl.DataFrame]:
         **_shares(data),
         "examples": _examples(data),
         "codebook": data.codebook,
-        "guidance": data.guidance,
     }
     if data.evaluation is not None and data.evaluation.judged:
         found |= {"evaluation": data.evaluation.summary(), "evaluation of topics": data.evaluation.table()}
-    found["settings"] = {
-        "setting": [str(name) for name in data.settings],
-        "value": [str(value) for value in data.settings.values()],
-    }
     return {name: _frame(table) for name, table in found.items() if len(next(iter(table.values()), ()))}
 
 
 def write(data: ReportData, path: str | os.PathLike[str]) -> None:
     """Write the workbook; an old file at `path` stays until the new one is complete."""
-    write_workbook(sheets(data), path, (*COLUMNS, *prevalence.COLUMNS, *label_advice.COLUMNS))
+    write_workbook(sheets(data), path, (*COLUMNS, *prevalence.COLUMNS))
 
 
 def _shares(data: ReportData) -> dict[str, Mapping[str, Sequence[Any]]]:
