@@ -250,7 +250,7 @@ def test_split_changes_nothing_before_a_group_is_adopted(fitted, tmp_path):
         labels = {int(row): ["racket"] for row in group.rows[:3]}
         news = Documents(list(labels), [texts[row] for row in labels], list(labels.values()))
         check(again.update(news), texts)
-        assert again.state_.topics.share[known] > 0
+        assert again.state_.topics.mean_memberships[known] > 0
     apart = {truth[group.rows[:5]].tolist()[0] for group in flat.edit.split("sport", 2).groups}
     assert apart <= {"football", "tennis"}
     hidden = [set(truth[group.rows[:10]]) for group in flat.edit.split("arts", 2).groups]

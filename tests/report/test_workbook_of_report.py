@@ -51,4 +51,4 @@ def test_the_workbook_has_all_tables(tmp_path):
 def test_sheets_without_rows_are_left_out():
     data = ReportData("Title", make_topics(), {})
     assert list(workbook.sheets(data)) == ["topics"]
-    assert np.isclose(workbook.sheets(data)["topics"]["share"].sum(), data.topics.share.sum())
+    assert np.isclose(workbook.sheets(data)["topics"]["mean membership"].sum(), data.topics.mean_memberships.sum())

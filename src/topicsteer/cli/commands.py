@@ -273,7 +273,7 @@ def demo(
     notify(f"The docstrings of installed packages: {len(labels):,} documents, {kept:,} of them with their labels.")
     table = model.state_.topics.table(TERMS, none=True)
     show_topics(table, "Topics of the built-in corpus", model.belief)
-    notify(_truth(table, complete))
+    notify(_truth(complete))
     notify("\nAn unlabelled document, explained word by word:\n")
     Console().print(model.explain(documents.texts[documents.ids.index("scipy.linalg.svd")][:600]))
     with working() as progress:
@@ -282,13 +282,12 @@ def demo(
     notify(f"\nThe report is in {out}. Next: {here} label (label in the browser), or {here} fit yours.csv")
 
 
-def _truth(table: Any, complete: "Documents") -> str:
-    """A comparison of the estimate of no known topic with the complete labels."""
-    shares = dict(zip(table["kind"], table["share"], strict=True))
+def _truth(complete: "Documents") -> str:
+    """The documents without a known topic, by the complete labels."""
     outside = sum(not set(own) - set(UNNAMED) for own in complete.labels) / len(complete)
     return (
         f"Nobody named {', '.join(UNNAMED[:-1])} and {UNNAMED[-1]}: all labels of these topics were removed."
-        f" In truth, {outside:.0%} of the documents have no known topic; the estimate is {shares['none']:.0%}."
+        f" In truth, {outside:.0%} of the documents have no known topic."
     )
 
 
@@ -302,7 +301,7 @@ def topics(
     codebook: Annotated[Path | None, Option(help=HELP["topics"]["codebook"])] = None,
     quiet: Quiet = False,
 ) -> None:
-    """List the topics of a model: name, known or free, labelled documents, share, terms."""
+    """List the topics of a model: name, known or free, labelled documents, terms."""
     fitted = load(model)
     if codebook is not None:
         write_codebook(fitted, codebook)

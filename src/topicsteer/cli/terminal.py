@@ -235,11 +235,14 @@ def show(values: Mapping[str, Sequence[object]], title: str = "", columns: Itera
 def show_topics(table: Mapping[str, Sequence[object]], title: str, belief: str = "", *, short: bool = True) -> None:
     """Print a table of topics, and the belief about documents that have none of them; a tree is indented.
 
+    Mean memberships are left out: people would read them as shares.
+
     ``short``: one line per topic, with as many terms as fit.
     """
     from topicsteer.analysis.topics import COLUMNS
 
     values = as_tree(table) if "parent" in table else first(table, None)
+    del values["mean membership"]
     show(one_line_each(values, COLUMNS, Console().width) if short else values, title, COLUMNS)
     if belief:
         notify(escape(belief))

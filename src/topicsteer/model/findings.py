@@ -27,7 +27,6 @@ from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.map_layout import Layout
 from topicsteer.analysis.prevalence import Prevalence
 from topicsteer.analysis.survey_design import Sample, label_values
-from topicsteer.analysis.topics import corrected
 from topicsteer.corpora import Documents, ReadOptions, ReadReport
 from topicsteer.corpora.documents import OnError
 from topicsteer.corpora.label_files import read_predictions
@@ -279,9 +278,8 @@ class Measured:
         world = (
             f"declared as {declared}" if declared else f"found to be {'open' if self.model.state_.open else 'closed'}"
         )
-        _, measured = corrected(self.share_table) or (None, "")
         notes = [] if self.shares is None else list(self.shares.sentences)
-        notes.append(f"World: {world}. {self.model.belief} {measured}".rstrip())
+        notes.append(f"World: {world}. {self.model.belief}")
         notes.append("A label is taken as true. Errors of the people who labelled are part of every figure.")
         if not self.complete:
             notes.append("Topics that a labelled document does not name are unknown, not absent.")

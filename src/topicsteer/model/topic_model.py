@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from topicsteer.analysis.topics import COLUMNS, believed
+from topicsteer.analysis.topics import believed
 from topicsteer.corpora import Documents, ReadOptions
 from topicsteer.corpora.documents import Names
 from topicsteer.guidance.keywords import Embeddings, Encoder, embed, encoder_of
@@ -527,13 +527,6 @@ class TopicModel:
         documents = len(self.state_.ids)
         return f"<TopicModel: {known} known and {free} free topics of {documents:,} documents, {labelled:,} labelled>"
 
-    def _repr_html_(self) -> str:
-        from topicsteer.report.page import model_summary
-
-        if not hasattr(self, "state_"):
-            return model_summary(repr(self)[1:-1])
-        return model_summary(repr(self)[1:-1], self.state_.topics.table(none=True), COLUMNS, self.belief)
-
     @property
     def codebook(self) -> Codebook:
         """The known topics."""
@@ -689,7 +682,7 @@ class TopicModel:
     @property
     def belief(self) -> str:
         """One sentence: whether documents without a known topic exist, how many, and what describes them."""
-        return believed(self.state_.topics, self.state_.open, self.state_.parameters.get("world"))
+        return believed(self.state_.topics, self.state_.parameters.get("world"))
 
     def explain(
         self,

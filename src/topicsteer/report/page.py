@@ -12,11 +12,11 @@ from importlib.resources import files
 from typing import Any
 
 from topicsteer import __version__
-from topicsteer.analysis.column_formats import Column, Grid, grid, typed
+from topicsteer.analysis.column_formats import Grid, grid
 from topicsteer.analysis.evaluation import COLUMNS as SCORE_COLUMNS
 from topicsteer.analysis.evaluation import Evaluation, Verdict
 from topicsteer.analysis.explain import merged
-from topicsteer.analysis.topics import COLUMNS, Topics, corrected
+from topicsteer.analysis.topics import COLUMNS, Topics
 from topicsteer.report.breakdown import Breakdown, TopicLink, share_part
 from topicsteer.report.map_page import MappedDocuments, map_page
 from topicsteer.system.files import write_text
@@ -62,16 +62,6 @@ def page(template: str, title: str, *, scripts: Sequence[str] = (), **values: An
         script=Markup(code),  # noqa: S704 - a file of this package
         **values,
     )
-
-
-def model_summary(
-    summary: str, table: Mapping[str, Sequence[Any]] | None = None, columns: Iterable[Column] = (), belief: str = ""
-) -> str:
-    """Return a line about a model, its table of topics with all their terms, and its belief, for a notebook."""
-    values = table or {}
-    shown = typed(values, columns)
-    rows = [[column.format(cell) for column, cell in zip(shown, row, strict=True)] for row in zip(*values.values())]  # noqa: B905
-    return render("report/templates/model.html", summary=summary, columns=shown, rows=rows, belief=belief)
 
 
 def _resource(name: str) -> str:
@@ -145,7 +135,6 @@ class TopicCard:
     number: int
     name: str
     origin: str
-    share: float
     labelled: int | None
     terms: list[tuple[str, float]]
     examples: list[tuple[Hashable, Excerpt]]
@@ -156,51 +145,9 @@ class TopicCard:
         return f"topic-{self.number}"
 
 
-@dataclass(frozen=True)
-class TreeNode:
-    """A topic with the topics below it.
-
-    Parameters
-    ----------
-    card : TopicCard
-        The topic.
-    children : list of TreeNode
-        The topics below it, the largest first.
-    rest : float
-        Share of the documents that have the topic and none below it; 0 without children.
-    length : float
-        Length of the bar of its share, relative to the largest topic.
-    below : int
-        Number of all topics below it.
-    """
-
-    card: TopicCard
-    children: list[TreeNode]
-    rest: float
-    length: float
-    below: int
-
-
-def tree_of(topics: Topics, cards: Sequence[TopicCard]) -> list[TreeNode]:
-    """Return the trees of the known topics, the largest first; empty for a flat list of topics."""
-    forest = topics.forest
-    if forest.flat:
-        return []
-    largest = max(*(card.share for card in cards), 1e-30)
-    rest = topics.rest_share
-    nodes: dict[int, TreeNode] = {}
-    for k in reversed(forest.order):
-        children = sorted((nodes[child] for child in forest.children[k]), key=lambda node: -node.card.share)
-        below = sum(1 + node.below for node in children)
-        length = cards[k].share / largest
-        nodes[k] = TreeNode(cards[k], children, float(rest[k]) if children else 0.0, length, below)
-    return sorted((nodes[k] for k in forest.roots), key=lambda node: -node.card.share)
-
-
 # Sections by their id, which is also the name of their template.
 SECTIONS = {
     "documents": "Document map",
-    "tree": "Topic tree",
     "topics": "Topics",
     "shares": "Shares",
     "evaluation": "Evaluation",
@@ -301,9 +248,7 @@ def render_report(data: ReportData) -> str:
     known = data.topics.n_known
     absent = {"documents"} if data.documents is None else set()
     absent |= set() if data.shares else {"shares"}
-    absent |= {"tree"} if data.topics.forest.flat else set()
     links = {card.name: TopicLink(card.key, card.origin) for card in topics}
-    none, measured = (corrected(data.shares[0].table) if data.shares else None) or (data.topics.none_share, "")
     content = dict[str, Any](
         sections={key: name for key, name in SECTIONS.items() if key not in absent},
         numbers={
@@ -313,11 +258,8 @@ def render_report(data: ReportData) -> str:
             "free topics": len(topics) - known,
             "labelled documents": data.labelled,
         },
-        known_share=1 - none if known else 0.0,
-        open=data.topics.open,
-        belief=f"{data.belief} {measured}".strip(),
+        belief=data.belief,
         document_map=None if data.documents is None else map_page(data.documents),
-        tree=tree_of(data.topics, topics),
         topics=topics,
         shares=[share_part(found, k, links) for k, found in enumerate(data.shares)],
         evaluation=None if data.evaluation is None else scorecard(data.evaluation),
@@ -360,7 +302,6 @@ def _topics(data: ReportData) -> list[TopicCard]:
             k + 1,
             name,
             "known" if topics.known(k) else "free",
-            float(topics.share[k]),
             int(topics.labelled[k]) if topics.known(k) else None,
             topics.term_strengths(k, 8),
             [(example.id, excerpt(example.text, example.spans)) for example in data.examples.get(k, ())],
@@ -372,10 +313,9 @@ def _topics(data: ReportData) -> list[TopicCard]:
 def _all_topics(topics: Topics, cards: Sequence[TopicCard]) -> Grid:
     """Return all topics as a table to sort and to search."""
     table = topics.table(none=True)
-    largest = max(*table["share"], 1e-30)
-    bars = {"share": [share / largest for share in table["share"]]}
+    del table["mean membership"]  # people would read it as a share
     links = {"topic": [card.key for card in cards] + [""] * topics.open}
-    return grid("topic-table", "All topics", table, COLUMNS, bars=bars, links=links)
+    return grid("topic-table", "All topics", table, COLUMNS, links=links)
 
 
 @dataclass(frozen=True)

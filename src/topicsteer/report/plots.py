@@ -53,7 +53,7 @@ def topic_map(topics: Topics) -> Figure:
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, width), ylim=(height, 0), aspect="equal")
     axes.axis("off")
-    radii = 24 * np.sqrt(np.maximum(topics.share, 0) / max(float(topics.share.max()), 1e-30))
+    radii = 24 * np.sqrt(np.maximum(topics.mean_memberships, 0) / max(float(topics.mean_memberships.max()), 1e-30))
     radii = np.maximum(radii, 6)
     room = np.array([0.65 * width, height - 30])
     places = filling(topics.positions)

@@ -91,12 +91,12 @@ def free_of(workbench, topic):
 def test_documents_with_none_of_the_topics_are_counted_and_listed(shown):
     lists, fitted = shown.views.topics(), shown.views.fitted
     assert lists.none.share == pytest.approx(0.5, abs=0.08)
-    assert lists.none.share == pytest.approx(fitted.model.state_.topics.none_share, abs=1e-4)
+    assert lists.none.share == pytest.approx(fitted.model.memberships()["(none)"].mean(), abs=1e-4)
     outside = shown.views.rows(Selection("ann", key="none"))
     assert len(outside) == lists.none.documents
     assert (TOPIC[outside] >= KNOWN).mean() > 0.9
     shares = [topic.fit.share for topic in (*lists.known, *lists.free)]
-    np.testing.assert_allclose(shares, fitted.model.topics["share"].to_numpy(), atol=1e-4)
+    np.testing.assert_allclose(shares, fitted.model.topics["mean membership"].to_numpy(), atol=1e-4)
     assert [topic.fit.documents for topic in lists.free] == sorted((t.fit.documents for t in lists.free), reverse=True)
     for topic in lists.free:
         planted = TOPIC[shown.views.rows(Selection("ann", key=topic.key))]

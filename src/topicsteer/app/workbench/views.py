@@ -403,4 +403,4 @@ class Views:
     def _summary(self, fitted: CurrentModel, k: int) -> responses.TopicSummary:
         """Return terms, mean membership and documents of a column."""
         terms = [responses.Term(visible(term, 60), round(float(strength), 3)) for term, strength in fitted.terms[k]]
-        return responses.TopicSummary(terms, round(float(fitted.result.share[k]), 4), fitted.documents[k])
+        return responses.TopicSummary(terms, round(float(fitted.result.mean_memberships[k]), 4), fitted.documents[k])
