@@ -37,7 +37,6 @@ SETTINGS = [
     ("parent of each topic below another", "parents", None, None),
     ("separator of labels that are paths in a tree of topics", "path_separator", "path_separator", None),
     ("labels are complete: a labelled document has no other known topics", "complete", "incomplete", "complete"),
-    ("method that carries labels to unlabelled documents", "guidance", None, None),
     ("keywords that a topic must have", "keywords", None, None),
     ("keywords that a topic must not have", "banned", None, None),
     ("description of a topic", "descriptions", None, None),

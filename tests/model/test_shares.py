@@ -278,14 +278,6 @@ def test_a_loaded_model_needs_its_documents(fitted, tmp_path):
     assert not same_but_texts(before, again.state_)
 
 
-def test_a_model_without_guidance_relies_on_labels_alone():
-    given, _ = documents()
-    found = TopicModel(1, guidance=None).fit(given).findings.prevalence()
-    known = ~np.isnan(found.low[0])
-    assert known.sum() >= 3
-    np.testing.assert_allclose(found.worth[0, known], 1, atol=0.05)
-
-
 def test_an_update_keeps_the_origin_of_labels():
     given, _ = documents()
     model = TopicModel(1).fit(given)

@@ -162,7 +162,7 @@ def test_plain_values_survive_as_they_are(model, saved):
     "given",
     [
         {},
-        {"free_topics": 3, "complete": False, "guidance": None, "random_state": 7, "threads": 1},
+        {"free_topics": 3, "complete": False, "random_state": 7, "threads": 1},
         {"topics": ["rail", "tea", "coffee"], "keywords": {"tea": ["pot"]}, "banned": {"rail": ["mug"]}},
         {"descriptions": {"rail": "trains"}, "vectorizer": TextVectorizer(ngram_range=(1, 2), stop_words=["cup"])},
         {"estimator": TSNMF(solver="mu", max_iter=7, label_weight=2.0)},
@@ -217,7 +217,7 @@ def test_a_refit_ends_where_a_fit_from_scratch_does():
     texts, topics = pile(120)
     labels = [name if row % 2 else None for row, name in enumerate(topics)]
     wrong = [{"tea": "rail", "rail": "tea"}.get(name, name) for name in labels]
-    for settings in ({"guidance": None}, {}, {"world": "open"}):
+    for settings in ({}, {"world": "open"}):
         first = TopicModel(2, **settings).fit(texts, wrong)
         later = TopicModel(2, **settings).fit(texts, labels, after=first)
         cold = TopicModel(2, **settings).fit(texts, labels)

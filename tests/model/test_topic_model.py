@@ -258,16 +258,6 @@ def test_own_estimator_and_no_labels():
         TopicModel(2).fit("some\ntext")
 
 
-def test_without_guidance_memberships_are_shares():
-    model = TopicModel(1, guidance=None).fit(TEXTS, LABELS)
-    assert model.guide_ is None
-    np.testing.assert_allclose(model.memberships()["tea"], model.state_.topics.proportions[:, 1], atol=1e-9)
-    assert model.predict(["green tea", "espresso"]) == [["tea"], ["coffee"]]
-    assert all(
-        value > 0.9 for value in model.evaluate(TEXTS, ([["tea"]] * 4 + [["coffee"]] * 4 + [[]] * 3) * 4).macro.values()
-    )
-
-
 def test_topics_in_the_users_order():
     model = TopicModel(0, topics=["tea", "milk", "coffee"]).fit(TEXTS, LABELS)  # the corpus contains milk
     assert model.state_.topics.names == ("tea", "milk", "coffee")
@@ -298,16 +288,12 @@ def test_report_is_written(model, tmp_path):
 
 
 def test_guidance_steers_the_factorisation_of_old_and_new_documents_alike():
-    guided, plain = (TopicModel(1, guidance=guidance).fit(TEXTS, LABELS) for guidance in ("auto", None))
+    guided = TopicModel(1).fit(TEXTS, LABELS)
     np.testing.assert_allclose(np.linalg.norm(guided.state_.topics.H, axis=1), 1, rtol=1e-5)
     assert guided.estimator_.label_weight is None
-    assert plain.estimator_.label_weight == "balanced"
     unlabelled = [i for i, labels in enumerate(LABELS) if not labels]
     new = guided.transform([TEXTS[i] for i in unlabelled])
     np.testing.assert_allclose(new, guided.state_.topics.W[unlabelled], atol=0.02)
-    paper = TSNMF(3, tol=plain.estimator_.tol, free_in_labelled=False, random_state=0)
-    paper.fit(plain.vectorizer_.transform(TEXTS), LABELS)
-    np.testing.assert_array_equal(plain.state_.topics.W, paper.document_topics_)
 
 
 def test_merged_topics_keep_their_soft_mask():
@@ -323,14 +309,13 @@ def test_keywords_and_banned_words_are_respected_and_saved(tmp_path):
         "banned": {"tea": ["leaves"], "coffee": ["ground"]},
         "descriptions": {"tea": "what the leaves give"},
     }
-    for guidance in ("auto", None):
-        model = TopicModel(1, guidance=guidance, **settings).fit(TEXTS, LABELS)
-        terms = list(model.state_.topics.vocabulary)
-        tea, coffee = model.state_.topics.H[1], model.state_.topics.H[0]
-        assert tea[terms.index("leaves")] == coffee[terms.index("ground")] == 0
-        for word in ("espresso", "milk"):
-            assert (tea > tea[terms.index(word)]).sum() < 10
-            assert tea[terms.index(word)] > 0
+    model = TopicModel(1, **settings).fit(TEXTS, LABELS)
+    terms = list(model.state_.topics.vocabulary)
+    tea, coffee = model.state_.topics.H[1], model.state_.topics.H[0]
+    assert tea[terms.index("leaves")] == coffee[terms.index("ground")] == 0
+    for word in ("espresso", "milk"):
+        assert (tea > tea[terms.index(word)]).sum() < 10
+        assert tea[terms.index(word)] > 0
     model.save(tmp_path / "m")
     again = TopicModel.load(tmp_path / "m")
     assert {name: getattr(again, name) for name in settings} == settings
@@ -379,7 +364,7 @@ def test_a_free_topic_that_copies_a_known_one_is_named():
     assert copied.copies() == [(result.names[2], "tea")]
     texts = ["tea pot leaves cup water", "tea leaves pot water cup", "pot tea leaves cup water milk"] * 7
     with pytest.warns(UserWarning, match=r"same top terms as a known topic: '.*' \('drinks'\)"):
-        TopicModel(1, guidance=None).fit(texts, ["drinks"] + [None] * 20)
+        TopicModel(1).fit(texts, ["drinks"] + [None] * 20)
 
 
 def test_at_most_thirty_public_names():

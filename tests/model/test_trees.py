@@ -300,13 +300,6 @@ def test_edits_keep_the_tree_whole(fitted, tmp_path):
         model.edit.move("arts", "film")
 
 
-def test_without_guidance_a_topic_has_the_parts_of_the_topics_below(fitted):
-    _, _, labels = corpus(TREE, NAMES, 0, 200)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        check(TopicModel(free_topics=0, parents=TREE, guidance=None, threads=1).fit(fitted[1], labels), fitted[1])
-
-
 def test_paths_follow_a_new_name():
     texts, _, labels = corpus(TREE, NAMES, 1, 60)
     paths = [None if name is None else "/".join(reversed(branch(TREE, name))) for name in labels]

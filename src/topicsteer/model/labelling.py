@@ -169,7 +169,7 @@ class LabelHelp:
         """The rows of :meth:`audit` as records, with numbers of documents and topics."""
         state, guide = self._model.state_, self._model.guide_
         if guide is None:
-            raise ValueError("an audit needs labels and guidance: label some documents, and fit with guidance.")
+            raise ValueError("an audit needs labels: label some documents, and fit again.")
         left_out = guide.left_out_probabilities()
         found = state.codebook.forest.raised(merged_classes(left_out, state.groups, guide.n_known))
         return audit(found, guide.rows, state.supervision)[:n]

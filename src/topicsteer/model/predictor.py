@@ -328,7 +328,7 @@ class Predictor:
 
     @cached_property
     def guide(self) -> Guide | None:
-        """The guide; None without labels or guidance."""
+        """The guide; None without labels and words."""
         state = self.state
         if state.guide is None:
             return None
@@ -364,7 +364,7 @@ class Predictor:
         return self._solve(X, penalties)
 
     def positions(self, X: sp.csr_array) -> Array:
-        """Positions of documents in the latent space; topic shares without guidance or in a tiny corpus."""
+        """Positions of documents in the latent space; topic shares without a guide or in a tiny corpus."""
         if self.guide is not None and self.guide.seen.size:
             return self.guide.positions(X, self.threads)
         return self._shares(X)

@@ -42,7 +42,6 @@ class Settings:
     parents: Mapping[str, str] | None
     path_separator: str | None
     complete: bool
-    guidance: str | None
     keywords: Mapping[str, Sequence[str]] | None
     banned: Mapping[str, Sequence[str]] | None
     descriptions: Mapping[str, str] | None
@@ -80,8 +79,7 @@ class Settings:
     def new_vectorizer(self) -> TextVectorizer:
         """An unfitted vectoriser with the options of the given one, or with the defaults."""
         if self.vectorizer is None:
-            with_meaning = self.embeddings == WORDS and self.guidance is not None
-            return TextVectorizer(threads=self.threads, weak_stop_words=with_meaning)
+            return TextVectorizer(threads=self.threads, weak_stop_words=self.embeddings == WORDS)
         return TextVectorizer(**self.vectorizer.get_params())
 
     def new_parameters(self, X: Rows, profiles: Array, *, guide: Guide | None, free: int | None = None) -> Parameters:

@@ -83,7 +83,6 @@ class Parameters(msgspec.Struct):
     topics: list[str | int | float | bool] | GivenTopics | None = None
     parents: dict[str, str] | None = None
     path_separator: str | None = None
-    guidance: str | None = None
     embeddings: Literal["words"] | None = None
     keywords: Words = None
     banned: Words = None

@@ -93,10 +93,6 @@ class TopicModel:
         None reads no label as a path.
     complete : bool, default=True
         Whether the labels of a document are all its known topics. False: it may have others too.
-    guidance : "auto" or None, default="auto"
-        How labels reach unlabelled documents. "auto": memberships are probabilities learnt from the labels (see
-        `topicsteer.guidance.guide`). They also guide the factorisation by penalties on unlikely topics (see
-        `topicsteer.guidance.apply`). None: the paper's method; memberships are topic shares of the factorisation.
     keywords, banned : dict of topic to list of words, optional
         Words that a known topic must contain, and words that it must not contain. Each keyword counts as a small
         document with the topic.
@@ -106,8 +102,8 @@ class TopicModel:
         The vectoriser of the texts. Default: ``TextVectorizer()``.
     estimator : TSNMF, optional
         The factorisation with its own settings, seed and threads; ``n_components`` is overwritten.
-        Default: ``TSNMF(free_in_labelled=False)``, so that free topics cannot explain labelled documents. With guidance
-        also ``label_weight=None``, because unlabelled documents follow the labels already.
+        Default: ``TSNMF(free_in_labelled=False)``, so that free topics cannot explain labelled documents. With labels
+        also ``label_weight=None``, because unlabelled documents follow them already.
     embeddings : {"words", None}, default="words"
         "words": the meaning of words, from the word vectors of the package wordllama; English only. None: no meaning.
         ``fit(embeddings=...)`` takes embeddings of the documents instead.
@@ -122,7 +118,7 @@ class TopicModel:
         The fitted model as arrays and plain values: ``state_.topics`` has names, terms and documents of the topics,
         ``state_.thresholds`` the membership threshold of each known topic, ``state_.seconds`` the time of each stage.
     estimator_, vectorizer_, guide_
-        Fitted estimator, vectoriser and guide; ``guide_`` is None without labels and words, or without guidance.
+        Fitted estimator, vectoriser and guide; ``guide_`` is None without labels and words.
     codebook : Codebook
         The known topics, each with a key that never changes.
     documents_ : Documents or None
@@ -173,7 +169,6 @@ class TopicModel:
         parents: Mapping[str, str] | None = None,
         path_separator: str | None = None,
         complete: bool = True,
-        guidance: str | None = "auto",
         keywords: Mapping[str, Sequence[str]] | None = None,
         banned: Mapping[str, Sequence[str]] | None = None,
         descriptions: Mapping[str, str] | None = None,
@@ -189,7 +184,6 @@ class TopicModel:
         self.parents = parents
         self.path_separator = path_separator
         self.complete = complete
-        self.guidance = guidance
         self.keywords = keywords
         self.banned = banned
         self.descriptions = descriptions
@@ -290,7 +284,7 @@ class TopicModel:
                 stack.enter_context(frugal_memory())
             if unguessed:
                 warn_of_unread_labels(corpus.documents)
-            vectors = None if self.guidance is None else for_documents(embeddings, corpus.documents)
+            vectors = for_documents(embeddings, corpus.documents)
             E = None if vectors is None else embed(vectors, corpus.documents.texts)
             encode = None if vectors is None else encoder_of(vectors)
             corpus = replace(corpus, embeddings=E, encode=encode)
@@ -554,7 +548,7 @@ class TopicModel:
 
     @property
     def guide_(self) -> Guide | None:
-        """The guide; None without labels and words, or without guidance."""
+        """The guide; None without labels and words."""
         return self.predictor_.guide
 
     @property
