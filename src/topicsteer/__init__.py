@@ -27,7 +27,7 @@ PUBLIC = {
     "topicsteer.analysis.agreement": "Estimate agreement cohen_kappa krippendorff_alpha",
     "topicsteer.analysis.explain": "Explanation",
     "topicsteer.analysis.evaluation": "Evaluation",
-    "topicsteer.report.plots": "shares term_bars topic_map",
+    "topicsteer.report.plots": "shares term_bars",
     "topicsteer.backends.block_folder": "BlockFolder BlockWriter",
 }
 # The modules that define the names of the top level.

@@ -395,21 +395,6 @@ def test_every_table_goes_to_excel(run, table, tmp_path):
                 assert found[column].to_list() == expected[column].to_list()
 
 
-def test_the_report_as_a_workbook(run, table, tmp_path):
-    run("fit", table, "--free", 1, "--out", tmp_path / "m", "-q")
-    code, _, err = run("report", tmp_path / "m", table, "--out", tmp_path / "report.xlsx")
-    assert code == 0
-    assert "report.xlsx" in err
-    book = pd.read_excel(tmp_path / "report.xlsx", sheet_name=None, engine="openpyxl")
-    assert list(book) == ["topics", "shares", "assumptions", "examples", "codebook"]
-    topics = TopicModel.load(tmp_path / "m").state_.topics
-    assert book["topics"]["topic"].tolist()[: len(topics)] == list(topics.names)
-    assert book["topics"]["mean membership"].tolist()[: len(topics)] == pytest.approx(
-        topics.mean_memberships.tolist(), rel=1e-15
-    )
-    assert set(book["examples"]["text"]) <= set(TEXTS)
-
-
 def test_bad_rows_are_listed(run, tmp_path):
     path = tmp_path / "bad.csv"
     rows = [f"{i},{text},{label}" for i, (text, label) in enumerate(zip(TEXTS, LABELS, strict=True))]

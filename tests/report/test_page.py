@@ -131,7 +131,7 @@ def test_a_long_table_of_shares_is_cut_and_says_so():
     names = [f"topic {k}" for k in range(30)]
     shares = [make_shares(names, [f"group {k}" for k in range(200)], "region")]
     page = render_report(make_data(make_topics(known=30, free=0), shares=shares))
-    assert "The table has 5,000 of 6,000 rows, and the report as .xlsx has all." in page
+    assert "The table has 5,000 of 6,000 rows, and prevalence --out has all." in page
     assert len(re.findall(r'<th scope="row"><bdi>topic \d+</bdi></th>', page)) >= 5000
     assert len(page) < 6_000_000
 

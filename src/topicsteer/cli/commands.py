@@ -425,16 +425,16 @@ def report(
     out: Annotated[Path, Option("--out", "-o", help=HELP["report"]["out"])] = Path("report.html"),
     title: Annotated[str | None, Option(help=HELP["report"]["title"])] = None,
     by: Annotated[list[str] | None, Option("--by", help=HELP["report"]["by"])] = None,
-    shares: Annotated[bool | None, Option(help=HELP["report"]["shares"])] = None,
+    shares: Annotated[bool, Option("--shares", help=HELP["report"]["shares"])] = False,
     evaluate: Annotated[bool, Option("--evaluate", help=HELP["report"]["evaluate"])] = False,
     embeddings: Embeddings = None,
     no_map: Annotated[bool, Option("--no-map", help=HELP["report"]["no_map"])] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a report: topics, map, examples and shares as HTML or Excel, or the paper trail as Markdown (.md)."""
-    check_suffix(out, (".html", ".htm", ".xlsx", ".md"))
+    """Write a report: topics, map, examples and shares as HTML, or the paper trail as Markdown (.md)."""
+    check_suffix(out, (".html", ".htm", ".md"))
     if out.suffix == ".md" and by:
-        raise BadParameter("--by is for .html and .xlsx")
+        raise BadParameter("--by is for .html")
     with working() as progress:
         with silence():
             fitted = load_with_documents(model, source, reading)

@@ -30,7 +30,7 @@ from topicsteer.analysis.survey_design import Sample, label_values
 from topicsteer.corpora import Documents, ReadOptions, ReadReport
 from topicsteer.corpora.documents import OnError
 from topicsteer.corpora.label_files import read_predictions
-from topicsteer.labels.codebook import Lineage, topic_columns
+from topicsteer.labels.codebook import Lineage
 from topicsteer.labels.coder import PEOPLE, Coder, check_coder_name, coder_of
 from topicsteer.labels.forms import NO_PARENTS
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Kind
@@ -707,7 +707,6 @@ def report_data(
         examples=examples,
         evaluation=evaluation,
         belief=model.belief,
-        codebook=topic_columns(model.codebook),
         shares=parts,
         labelled=int(state.supervision.labelled.sum()),
         documents=document_map(model, None if isinstance(map, bool) else map, progress) if map else None,

@@ -757,16 +757,16 @@ class TopicModel:
         title: str = "Topics",
         evaluation: Evaluation | None = None,
         by: str | Sequence[str] = (),
-        shares: bool | None = None,
+        shares: bool = False,
         map: bool | Layout = True,
         progress: Progress | None = None,
     ) -> None:
-        """Write one self-contained HTML page, or an Excel workbook: topics, examples, shares, evaluation, settings.
+        """Write one self-contained HTML page: shares, topics, examples, map, evaluation.
 
         Parameters
         ----------
         path : str or Path
-            The file to write: .html, or .xlsx for a workbook with one sheet per table.
+            The file to write: .html or .htm.
         title : str, default="Topics"
             Title of the page.
         evaluation : Evaluation, optional
@@ -774,24 +774,21 @@ class TopicModel:
         by : str or sequence of str, optional
             Columns of the documents. The report shows the shares of topics by each of them; ``"date:month"`` is a
             column of dates by month. Needs the training documents.
-        shares : bool, optional
+        shares : bool, default=False
             Whether to estimate the shares of topics with their intervals, as in ``findings.prevalence``, which takes as
-            long as a fit. Default: with ``by``, and for a workbook if the model has its documents.
+            long as a fit; ``by`` does it too.
         map : bool or Layout, default=True
             Whether the page has the document map, which contains the beginning of every document; or its layout.
         progress : callable, optional
             Called with the stage, the work done, the total and a detail.
         """
         from topicsteer.model.findings import report_data
-        from topicsteer.report import page, workbook
+        from topicsteer.report import page
+        from topicsteer.report.table_files import check_suffix
 
-        excel = Path(path).suffix == ".xlsx"
-        if excel:
-            map = False
-        if shares is None:
-            shares = excel and self.documents_ is not None
+        check_suffix(Path(path), (".html", ".htm"))
         data = report_data(self, title=title, evaluation=evaluation, by=by, shares=shares, map=map, progress=progress)
-        (workbook if excel else page).write(data, path)
+        page.write(data, path)
 
     # --- for the namespaces ---
 

@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
@@ -195,8 +195,6 @@ class ReportData:
         Default: not evaluated.
     belief : str
         A sentence about documents that have none of the known topics.
-    codebook : mapping of str to sequence
-        Known topics with descriptions and keywords, one row per topic; for the workbook.
     shares : sequence of Breakdown
         Shares of topics in the corpus, in groups and over time. Default: the report has no such section.
     documents : MappedDocuments, optional
@@ -218,7 +216,6 @@ class ReportData:
     examples: Mapping[int, Sequence[Example]]
     evaluation: Evaluation | None = None
     belief: str = ""
-    codebook: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     shares: Sequence[Breakdown] = ()
     documents: MappedDocuments | None = None
     labelled: int = 0
