@@ -41,7 +41,6 @@ SETTINGS = [
     ("keywords that a topic must not have", "banned", None, None),
     ("description of a topic", "descriptions", None, None),
     ("conversion of texts to a matrix", "vectorizer", None, None),
-    ("estimator for the factorisation", "estimator", None, None),
     ("meaning of words, from built-in word vectors", "embeddings", "embeddings", None),
     ("random seed", "random_state", "seed", None),
     ("number of threads, None for all cores", "threads", "threads", None),

@@ -42,7 +42,6 @@ def test_a_model_from_keywords_and_back_to_a_file(run, corpus, tmp_path):
     assert "exists: choose another name" in err
     table = pl.read_csv(back)
     assert table["keywords"].to_list() == ["leaves; pot", "coffee; beans; cup; qqq"]
-    assert "roast" in table["proposed"][1]
     assert run("fit", corpus, "--topics", back, "--out", tmp_path / "again", "--free", "1")[0] == 0
     assert TopicModel.load(tmp_path / "again").codebook == fitted.codebook
 

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from topicsteer import TSNMF, TopicModel
+from topicsteer import TopicModel
 from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook, Topic
 from topicsteer.model import state as states
@@ -165,10 +165,9 @@ def test_plain_values_survive_as_they_are(model, saved):
         {"free_topics": 3, "complete": False, "random_state": 7, "threads": 1},
         {"topics": ["rail", "tea", "coffee"], "keywords": {"tea": ["pot"]}, "banned": {"rail": ["mug"]}},
         {"descriptions": {"rail": "trains"}, "vectorizer": TextVectorizer(ngram_range=(1, 2), stop_words=["cup"])},
-        {"estimator": TSNMF(solver="mu", max_iter=7, label_weight=2.0)},
         {"topics": Codebook((Topic(8, "rail"), Topic(3, "coffee", description="beans"), Topic(5, "tea")))},
     ],
-    ids=["defaults", "plain", "words", "vectorizer", "estimator", "codebook"],
+    ids=["defaults", "plain", "words", "vectorizer", "codebook"],
 )
 @pytest.mark.filterwarnings("ignore:The objective still fell", "ignore:The free topic")
 def test_a_loaded_model_has_the_parameters_of_the_original(given, tmp_path):

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from problems import planted_texts
 
-from topicsteer import TSNMF, TopicModel
+from topicsteer import TopicModel
 from topicsteer.analysis.topics import Topics
 from topicsteer.corpora import Documents
 from topicsteer.system import arrays as storage
@@ -244,10 +244,7 @@ def test_a_fit_that_fails_leaves_the_last_one():
     assert model.predict(["green tea"]) == [["tea"]]
 
 
-def test_own_estimator_and_no_labels():
-    model = TopicModel(1, estimator=TSNMF(solver="mu", max_iter=30, tol=0, random_state=1)).fit(TEXTS, LABELS)
-    assert model.estimator_.solver == "mu"
-    assert model.estimator_.n_components == 3
+def test_no_labels():
     plain = TopicModel(3).fit(TEXTS)
     assert plain.state_.topics.n_known == 0
     assert plain.memberships().columns == ["id", *plain.state_.topics.names, "(none)"]

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,8 +10,6 @@ from numpy.typing import NDArray
 
 from topicsteer.analysis.documents_to_label import FEW
 from topicsteer.analysis.evaluation import HiddenTruth, hidden_label_scores
-from topicsteer.analysis.topics import Topics
-from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, Supervision, assign_folds, growing_subsets
 from topicsteer.system.types import Array
 
@@ -253,40 +250,3 @@ def stopping_advice(counts: Rows, curve: LabelCurve | None, labelled: int) -> St
         f"{curve.gain + 2 * curve.error:.3f}{further}."
     )
     return StoppingAdvice(stop, sentence, curve)
-
-
-# Proposed keywords per topic.
-PROPOSALS = 5
-
-
-def proposed_keywords(topics: Topics, codebook: Codebook, n: int = PROPOSALS) -> dict[str, list[str]]:
-    """Top terms of each known topic that are not among its words yet.
-
-    Parameters
-    ----------
-    topics : Topics
-        The fitted topics.
-    codebook : Codebook
-        The known topics, in the same order.
-    n : int
-        Number of terms per topic.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> topics = Topics(("tea",), 1, np.array(["cup", "leaf", "tea"]), np.array([[0.1, 0.5, 1.0]]), np.ones((1, 1)),
-    ...                 ["a"], np.array([1]))
-    >>> proposed_keywords(topics, Codebook.of_names(["tea"], keywords={"tea": ["Cup"]}))
-    {'tea': ['leaf']}
-    """
-    found = {}
-    for k, topic in enumerate(codebook):
-        known = _words(" ".join([str(topic.name), topic.description, *topic.keywords, *topic.banned]))
-        terms = topics.top_terms(k, n + len(known)) if topics.H[k].any() else []
-        found[str(topic.name)] = [term for term in terms if not _words(term) & known][:n]
-    return found
-
-
-def _words(text: str) -> set[str]:
-    """Return the words of a text in lower case."""
-    return set(re.findall(r"\w+", text.casefold()))

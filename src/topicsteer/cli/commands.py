@@ -321,7 +321,7 @@ def topics(
 
 
 def write_codebook(fitted: "TopicModel", path: Path) -> None:
-    """Write the known topics with proposed keywords to a file for ``--topics``."""
+    """Write the known topics to a file for ``--topics``."""
     from topicsteer.model.settings import write_topics
 
     check_suffix(path, (".csv", ".jsonl", ".parquet"))  # the formats that --topics reads

@@ -48,8 +48,9 @@ from topicsteer.model.labelling import training_corpus
 from topicsteer.model.pipeline import reuse_of
 from topicsteer.report.breakdown import Breakdown
 from topicsteer.report.map_page import MappedDocuments, map_table
-from topicsteer.report.methods_page import MethodsPage, Section, html, markdown
+from topicsteer.report.methods_page import MethodsPage, Section, markdown
 from topicsteer.report.page import Example, ReportData
+from topicsteer.report.table_files import check_suffix
 from topicsteer.system.files import Scratch, one_at_a_time, write_text
 from topicsteer.system.types import Array, Progress
 from topicsteer.system.values import NONE
@@ -524,7 +525,6 @@ class Findings:
         shares: Prevalence | None = None,
         people: Mapping[str, int] | None = None,
         title: str = "Methods",
-        as_html: bool = False,
     ) -> str:
         """The paper trail: one paragraph to paste, and the numbers behind it.
 
@@ -534,7 +534,7 @@ class Findings:
         Parameters
         ----------
         path : str or Path, optional
-            A file to write: .md or .html.
+            A .md file to write.
         coders : mapping of str to answers, optional
             As in :meth:`coders`.
         evaluation : Evaluation, optional
@@ -545,13 +545,11 @@ class Findings:
             Labelled documents per person.
         title : str, default="Methods"
             Title of the page.
-        as_html : bool, default=False
-            Whether to return HTML without writing a file.
 
         Returns
         -------
         str
-            The page as Markdown, or as HTML if the path ends in .html.
+            The page as Markdown.
 
         Examples
         --------
@@ -561,12 +559,11 @@ class Findings:
         >>> print(model.findings.methods(people={"Anna": 8}).splitlines()[2])
         We fitted a topic model with supervision by labels (topicsteer ...) to 12 documents. ...
         """
-        suffix = "" if path is None else Path(path).suffix.lower()
-        if path is not None and suffix not in (".md", ".html"):
-            raise ValueError(f"{path}: the name must end in .md or .html.")
+        if path is not None:
+            check_suffix(Path(path), (".md",))
         found = [] if coders is None else coders_of(self._model, coders)
         measured = Measured(self._model, found, evaluation, shares, people or {})
-        page = (html if as_html or suffix == ".html" else markdown)(measured.page(title))
+        page = markdown(measured.page(title))
         if path is not None:
             write_text(path, page)
         return page

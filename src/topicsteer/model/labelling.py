@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.analysis import label_advice
 from topicsteer.analysis.documents_to_label import (
     FIRST_AT_RANDOM,
     WAYS,
@@ -190,7 +189,3 @@ class LabelHelp:
         settings = replace(self._model._settings(), world="closed")
         hidden = Hidden(training_corpus(self._model), settings, reuse_of(self._model.predictor_, choice=True))
         return advise(self._model.state_.supervision, hidden.scores, self._model.random_state, progress)
-
-    def proposed_keywords(self, n: int = 5) -> dict[str, list[str]]:
-        """Terms that go with each known topic and are not among its words yet, as further keywords."""
-        return label_advice.proposed_keywords(self._model.state_.topics, self._model.codebook, n)

@@ -411,7 +411,7 @@ def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, JSON]:
         if plain[name] is not None:
             words = plain[name].items()
             plain[name] = {str(topic): value if isinstance(value, str) else list(value) for topic, value in words}
-    topics, vectorizer, estimator = plain["topics"], plain["vectorizer"], plain["estimator"]
+    topics, vectorizer = plain["topics"], plain["vectorizer"]
     if isinstance(topics, Codebook):
         plain["topics"] = {"codebook": topics.to_json()}
     elif topics is not None:
@@ -421,9 +421,6 @@ def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, JSON]:
         if not isinstance(vectorizer.stop_words, str | None):
             options["stop_words"] = sorted(vectorizer.stop_words)
         plain["vectorizer"] = {name: value for name, value in options.items() if name != "lemmatizer"}
-    if estimator is not None:
-        given = estimator.get_params().items()
-        plain["estimator"] = {name: value for name, value in given if isinstance(value, str | int | float | None)}
     return plain
 
 
@@ -437,8 +434,4 @@ def parameters_of(plain: Mapping[str, Any], lemmatizer: Callable[[str], str] | N
     if given.get("vectorizer") is not None:
         options = given["vectorizer"] | {"ngram_range": tuple(given["vectorizer"]["ngram_range"])}
         given["vectorizer"] = TextVectorizer(**options, lemmatizer=lemmatizer)
-    if given.get("estimator") is not None:
-        from topicsteer.estimator import TSNMF
-
-        given["estimator"] = TSNMF(**given["estimator"])
     return given

@@ -88,7 +88,6 @@ class Parameters(msgspec.Struct):
     banned: Words = None
     descriptions: dict[str, str] | None = None
     vectorizer: VectorizerOptions | None = None
-    estimator: dict[str, Scalar] | None = None
     threads: int | None = None
 
 

@@ -99,10 +99,6 @@ class TopicModel:
         Descriptions of the known topics, read together with the names.
     vectorizer : TextVectorizer, optional
         The vectoriser of the texts. Default: ``TextVectorizer()``.
-    estimator : TSNMF, optional
-        The factorisation with its own settings, seed and threads; ``n_components`` is overwritten.
-        Default: ``TSNMF(free_in_labelled=False)``, so that free topics cannot explain labelled documents. With labels
-        also ``label_weight=None``, because unlabelled documents follow them already.
     embeddings : {"words", None}, default="words"
         "words": the meaning of words, from the word vectors of the package wordllama; English only. None: no meaning.
         ``fit(embeddings=...)`` takes embeddings of the documents instead.
@@ -172,7 +168,6 @@ class TopicModel:
         banned: Mapping[str, Sequence[str]] | None = None,
         descriptions: Mapping[str, str] | None = None,
         vectorizer: TextVectorizer | None = None,
-        estimator: TSNMF | None = None,
         embeddings: str | None = "words",
         random_state: int = 0,
         threads: int | None = None,
@@ -187,7 +182,6 @@ class TopicModel:
         self.banned = banned
         self.descriptions = descriptions
         self.vectorizer = vectorizer
-        self.estimator = estimator
         self.embeddings = embeddings
         self.random_state = random_state
         self.threads = threads
@@ -562,7 +556,7 @@ class TopicModel:
 
     @property
     def labels(self) -> LabelHelp:
-        """Help with labels: ``suggest``, ``audit``, ``advice`` and keywords."""
+        """Help with labels: ``suggest``, ``audit``, and ``advice``."""
         from topicsteer.model.labelling import LabelHelp
 
         return LabelHelp(self)

@@ -28,7 +28,8 @@ def check_suffix(path: Path, suffixes: Sequence[str] = SUFFIXES) -> None:
     """Raise an error unless the name of a file has one of these suffixes, and its folder exists."""
     if path.suffix not in suffixes:
         *most, last = suffixes
-        raise ValueError(f"{path}: the name must end in {', '.join(most)} or {last}.")
+        names = f"{', '.join(most)} or {last}" if most else last
+        raise ValueError(f"{path}: the name must end in {names}.")
     if not path.parent.is_dir():
         raise ValueError(f"{path}: there is no folder {path.parent}.")
 
