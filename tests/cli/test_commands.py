@@ -280,7 +280,7 @@ def test_evaluate(run, tmp_path):
     assert len(out.splitlines()) < 20  # two topics, and four measures of all topics
     code, out, _ = run("evaluate", path, "--json", "-q", "--free", 1)
     told = json.loads(out)
-    assert {"summary", "topics", "verdict", "confusion"} <= set(told)
+    assert {"summary", "topics", "verdict"} <= set(told)
     target = tmp_path / "topics.csv"
     code, out, err = run("evaluate", path, "--out", target, "--free", 1)
     assert code == 0

@@ -200,7 +200,7 @@ def evaluate(
     out: Out = None,
     quiet: Quiet = False,
 ) -> None:
-    """Hide labels, predict them, and compare with logistic regression and the nearest centroid."""
+    """Hide labels, predict them, and compare with logistic regression."""
     import polars as pl
 
     from topicsteer import TopicModel

@@ -137,7 +137,7 @@ _aliases: dict[str, str] = {}
 # Topics in the printed table of an evaluation, if there are more, and of an update.
 WEAKEST = 20
 # Results of an evaluation that a terminal does not show.
-MORE = "More: --json has baselines per topic and confusions; topicsteer report --evaluate draws them."
+MORE = "More: --json has the baseline per topic; topicsteer report --evaluate draws them."
 
 
 @contextmanager

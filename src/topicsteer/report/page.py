@@ -322,19 +322,16 @@ class Scorecard:
     verdict: Verdict
     summary: Grid | None = None
     topics: Grid | None = None
-    confusion: Grid | None = None
 
 
 def scorecard(evaluation: Evaluation) -> Scorecard:
     """Arrange an evaluation for a page."""
     if not evaluation.judged:
         return Scorecard(evaluation.judgement)
-    methods, topics, confusion = list(evaluation.scores), evaluation.table(), evaluation.confusion()
+    methods, topics = list(evaluation.scores), evaluation.table()
     bars = {name: topics[name] for name in ("precision", "recall", "F1")}
-    shares = [part / max(whole, 1) for part, whole in zip(confusion["documents"], confusion["of"], strict=True)]
     return Scorecard(
         evaluation.judgement,
         grid("evaluation-table", "Scores of each method", evaluation.summary(), compared=methods),
         grid("evaluation-topics", "Scores of each topic", topics, SCORE_COLUMNS, compared=methods, bars=bars),
-        grid("confusion-table", "Most frequent confusions", confusion, SCORE_COLUMNS, bars={"documents": shares}),
     )
