@@ -229,8 +229,8 @@ class TopicModel:
         text, id : str, optional
             Column names of a table; a list of text columns is joined. The model remembers its columns.
         embeddings : array (n_documents, any), encoder, callable or str, optional
-            An array, the name of a .npy file, or an encoder of texts such as a sentence-transformers or model2vec model.
-            Memberships are then learnt from terms and embeddings. The labels choose the weight of the embeddings.
+            An array, the name of a .npy file, or an encoder such as a sentence-transformers model. Memberships are then
+            learnt from terms and embeddings. The labels choose the weight of the embeddings.
         after : TopicModel, optional
             An earlier model of the same documents under other labels. Its vocabulary and latent semantics are reused,
             which do not depend on labels. The result is the same as without it.
