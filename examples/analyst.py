@@ -18,5 +18,4 @@ for group, share, low, high in delivery.select("group", "share", "low", "high").
     print(f"delivery, {group}: {share:.0%} ({low:.0%} to {high:.0%})")
 
 model.report("report.html", title="Messages", by="region")
-model.report("report.xlsx", by="region")
-print("Written: report.html, report.xlsx")
+print("Written: report.html")

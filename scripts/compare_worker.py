@@ -199,7 +199,7 @@ class Side:
         loaded = type(model).load(self.folder / "flat")
         self.keep("flat/loaded", loaded)
         self.keep("flat/updated", loaded.update(self.texts[self.late], self.labels[self.late]))
-        self.keep("flat/plain", self.model(5, guidance=None, complete=False).fit(texts, labels))
+        self.keep("flat/plain", self.model(5, complete=False).fit(texts, labels))
 
     def large(self):
         """Known topics on disk and on Dask."""

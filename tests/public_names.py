@@ -17,7 +17,6 @@ PUBLIC = {
     "topicsteer.analysis.agreement": "Estimate agreement cohen_kappa krippendorff_alpha",
     "topicsteer.analysis.explain": "Explanation",
     "topicsteer.analysis.evaluation": "Evaluation",
-    "topicsteer.analysis.label_advice": "label_effects",
-    "topicsteer.report.plots": "shares term_bars topic_map",
+    "topicsteer.report.plots": "shares term_bars",
     "topicsteer.backends.block_folder": "BlockFolder BlockWriter",
 }

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
 PRINTED = {
-    "analyst.py": ("none of your 6 topics", "delivery, north: ", "Written: report.html, report.xlsx"),
+    "analyst.py": ("none of your 6 topics", "delivery, north: ", "Written: report.html"),
     "data_scientist.py": ("words: average precision 0.", "delivery, north: mean membership 0.", "[['login']]"),
     "from_bertopic.py": ("3 known and 5 free topics", "login: ", "New text: [['delivery']]"),
     "language_model.py": ("login: precision ", "billing: 9% of the answers, in truth about "),

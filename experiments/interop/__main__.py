@@ -57,7 +57,7 @@ def check_pandas(folder):
     kinds = ["object", "category", "string[pyarrow]", "string[python]", pd.ArrowDtype(pa.string())]
     for table in (frame, frame.convert_dtypes(dtype_backend="pyarrow"), *(frame.astype(kind) for kind in kinds)):
         model = same(table)
-        for out in (model.topics, model.memberships(), model.labels.effects(), model.top_documents("tea")):
+        for out in (model.topics, model.memberships(), model.top_documents("tea")):
             assert isinstance(out, pd.DataFrame)
         assert model.memberships()["id"].tolist() == frame["id"].tolist()
     assert same(frame.set_index("id")).state_.topics.ids[0] == "d0"

@@ -19,6 +19,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd
 
+from experiments.shared import methods
 from experiments.shared.internals import PERMITTED, Supervision, baselines, supervise
 from experiments.shared.methods import LDA, NMF, TS_NMF
 from topicsteer import TSNMF
@@ -156,7 +157,7 @@ def logistic_regression(X: Any, supervision: Supervision, seed: int) -> np.ndarr
 
 def nearest_centroid(X: Any, supervision: Supervision, seed: int) -> np.ndarray:
     """Cosine of each document and the mean of the documents labelled with each topic."""
-    return baselines.nearest_centroid(X, supervision)
+    return methods.nearest_centroid(X, supervision)
 
 
 def self_trained(X: Any, supervision: Supervision, seed: int, rounds: int = 3) -> np.ndarray:

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.decomposition import LatentDirichletAllocation
+from sklearn.preprocessing import normalize
 
 from experiments.shared.corpora import Corpus
-from experiments.shared.internals import baselines
+from experiments.shared.internals import Supervision, baselines
 from topicsteer import TSNMF
 
 # Iterations of the multiplicative rules.
@@ -29,8 +30,16 @@ TS_NMF = {
     "TS-NMF uniform start unweighted": PAPER | {"label_weight": None, "init": "random"},
     "TS-NMF default solver": {},
 }
+
+
+def nearest_centroid(X: Any, supervision: Supervision) -> np.ndarray:
+    """Return the cosine similarity of documents and the mean of the documents labelled with each topic."""
+    centroids = normalize((supervision.indicator().T @ X).tocsr())
+    return np.asarray((normalize(X) @ centroids.T).toarray())
+
+
 # Classifiers that learn from the labelled documents alone.
-BASELINES = {"logistic regression": baselines.logistic_regression, "nearest centroid": baselines.nearest_centroid}
+BASELINES = {"logistic regression": baselines.logistic_regression, "nearest centroid": nearest_centroid}
 # NMF, which is TS-NMF without labels.
 NMF = {"NMF": PAPER, "NMF uniform start": PAPER | {"init": "random"}}
 # Methods that read no labels.

@@ -2,9 +2,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.neighbors import NearestCentroid
 
-from topicsteer.analysis.evaluation import logistic_regression, nearest_centroid
+from topicsteer.analysis.evaluation import logistic_regression
 from topicsteer.labels.forms import supervise
 
 
@@ -18,7 +17,3 @@ def test_baselines_are_scikit_learns():
     theirs = OneVsRestClassifier(LogisticRegression(C=10.0, class_weight="balanced", max_iter=1000))
     theirs.fit(X[rows], indicator)
     np.testing.assert_allclose(logistic_regression(X, supervision), theirs.predict_proba(X), atol=1e-4)
-    centroid = NearestCentroid().fit(X[rows].toarray(), [some[i][0] for i in rows])
-    unit = X.toarray() / np.linalg.norm(X.toarray(), axis=1, keepdims=True)
-    means = centroid.centroids_ / np.linalg.norm(centroid.centroids_, axis=1, keepdims=True)
-    np.testing.assert_allclose(nearest_centroid(X, supervision), unit @ means.T, atol=1e-9)

@@ -1,25 +1,28 @@
 """The belief of a model in one sentence."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
+from problems import make_topics
 
 from topicsteer.analysis.topics import believed
 
 
 @pytest.mark.parametrize(
-    ("free", "end"),
+    ("columns", "labelled", "declared", "expected"),
     [
-        (0, "topics."),
-        (1, "topics. The free topic that you asked for overlaps with them."),
-        (2, "topics. The 2 free topics that you asked for overlap with them."),
+        (5, 20, None, "Some documents have none of your 3 topics. How many is not known: label 50 documents at random"),
+        (5, 20, "open", "Some documents have none of your 3 topics. How many is not known"),
+        (3, 20, "closed", "Every document has one of your 3 topics, as declared."),
+        (3, 20, None, "Every document seems to have one of your 3 topics."),
+        (3, 1, None, "Labels are too few to decide whether some documents have none of your 3 topics."),
+        (3, 0, None, "Labels are too few to decide whether some documents have none of your 3 topics."),
     ],
 )
-def test_free_topics_of_a_closed_world_are_counted_in_words(free, end):
-    class Topics(SimpleNamespace):
-        def __len__(self):
-            return 3 + free
-
-    topics = Topics(n_known=3, labelled=np.full(3, 20), open=True)
-    assert believed(topics, False, None) == f"Every document seems to have one of your 3 {end}"
+def test_the_belief_names_no_share(columns, labelled, declared, expected):
+    topics = make_topics(known=3, free=1)
+    memberships = np.full((len(topics.W), columns), 0.25)
+    object.__setattr__(topics, "memberships", memberships)
+    object.__setattr__(topics, "labelled", np.full(3, labelled))
+    found = believed(topics, declared)
+    assert found.startswith(expected)
+    assert "%" not in found

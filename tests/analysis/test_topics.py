@@ -51,10 +51,10 @@ def test_proportions_of_weights_in_a_file_are_in_a_file(tmp_path):
 
 def test_a_document_without_topics_has_no_proportions_and_lowers_the_shares(topics):
     W = topics.W.copy()
-    share = make_topics().share
+    share = make_topics().mean_memberships
     more = Topics(topics.names, 3, topics.vocabulary, topics.H, np.vstack([W, 0 * W]), range(80), topics.labelled)
     assert_array_equal(more.proportions[40:], 0)
-    assert_allclose(more.share, share / 2)
+    assert_allclose(more.mean_memberships, share / 2)
     assert share.sum() == pytest.approx(1)
 
 
@@ -67,10 +67,9 @@ def with_memberships(topics, columns, outsiders=None):
 @pytest.mark.parametrize(("columns", "of_memberships"), [(3, 3), (4, 3), (6, 5)])
 def test_shares_are_mean_memberships_and_proportions_where_free_topics_have_none(topics, columns, of_memberships):
     found, means = with_memberships(topics, columns)
-    assert_allclose(found.share[:of_memberships], means[:of_memberships])
-    assert_allclose(found.share[of_memberships:], topics.share[of_memberships:])
+    assert_allclose(found.mean_memberships[:of_memberships], means[:of_memberships])
+    assert_allclose(found.mean_memberships[of_memberships:], topics.mean_memberships[of_memberships:])
     assert found.open == (columns > 3)
-    assert found.none_share == pytest.approx(means[-1] if columns > 3 else 0)
 
 
 def test_the_table_of_an_open_world_may_end_with_none(topics):
@@ -116,7 +115,7 @@ def test_an_empty_topic_has_no_terms_and_no_documents(topics):
     W[:, 4] = 0
     empty = Topics(topics.names, 3, topics.vocabulary, H, W, topics.ids, topics.labelled)
     assert empty.top_terms(4) == empty.top_documents(4) == []
-    assert empty.share[4] == 0
+    assert empty.mean_memberships[4] == 0
     assert np.isfinite(empty.positions).all()
 
 
@@ -130,7 +129,7 @@ def test_top_documents_by_proportion_then_by_weight():
 
 def test_table_has_a_row_for_each_topic(topics):
     table = topics.table(3)
-    assert list(table) == ["topic", "kind", "labelled", "share", "terms"]
+    assert list(table) == ["topic", "kind", "labelled", "mean membership", "terms"]
     assert {len(column) for column in table.values()} == {5}
     assert table["kind"] == ["known"] * 3 + ["free"] * 2
     assert table["labelled"][3:] == [0, 0]

@@ -496,10 +496,10 @@ def test_a_free_topic_is_made_known_by_confirming_its_documents(browser, tmp_pat
     session.project.close()
     with running(path) as address, opened(browser, address) as page:
         page.keyboard.press("f")
-        page.wait_for_selector(".note.news:has-text('of the documents have none of your 3 topics')")
+        page.wait_for_selector(".note.news:has-text('Some documents have none of your 3 topics')")
         page.wait_for_selector("#fitting", state="hidden")
         goto(page, "topics")
-        page.wait_for_selector(".belief:has-text('3 free topics describe them')")
+        page.wait_for_selector(".belief:has-text('Some documents have none of your 3 topics')")
         count = page.locator(".outside .facts").inner_text()
         page.click(".outside a")
         page.wait_for_selector(f".pager:has-text('{count}')")

@@ -65,10 +65,3 @@ def test_an_interrupted_command_leaves_the_old_model(run, table, tmp_path, reque
     for command in (("fit", table, "-o", tmp_path / "m"), ("update", tmp_path / "m", tmp_path / "more.csv")):
         assert run(*command, "-q")[0] == 130
         assert bytes_of(tmp_path / "m") == before
-
-
-@pytest.mark.usefixtures("ctrl_c")
-def test_an_interrupted_evaluation_gives_no_scores():
-    model = TopicModel(0, guidance=None)
-    with pytest.raises(KeyboardInterrupt):
-        model.evaluate(TEXTS, ["tea", "coffee", None, None] * 6)

@@ -46,7 +46,7 @@ def subjects(model):
 
 
 def test_fit_and_evaluate_take_the_world(run, table, tmp_path):
-    for world, belief in (("open", "of the documents have none of your 2 topics"), ("closed", "as declared")):
+    for world, belief in (("open", "Some documents have none of your 2 topics."), ("closed", "as declared")):
         code, out, err = run("fit", table, "--world", world, "--free", 3, "--out", tmp_path / world)
         assert code == 0
         assert belief in err.replace("\n", " ")
@@ -87,14 +87,15 @@ def test_the_table_of_topics_ends_with_none(run, fitted):
     code, out, err = run("topics", fitted)
     assert code == 0
     found = TopicModel.load(fitted)
-    assert 0.5 < found.state_.topics.none_share < 0.7  # 240 of 400 documents
+    none = found.memberships()["(none)"].mean()
+    assert 0.5 < none < 0.7  # 240 of 400 documents
     last = [line for line in out.splitlines() if "│" in line][-1]
-    assert re.search(rf"\(none\) +│ none +│ +0 │ +{found.state_.topics.none_share:.1%} │", last)
+    assert re.search(r"\(none\) +│ none +│ +0 │", last)
     assert found.belief in err.replace("\n", " ")
     whole = json.loads(run("topics", fitted, "--json")[1])
     assert [row["topic"] for row in whole] == [*found.state_.topics.names, "(none)"]
     assert whole[-1]["kind"] == "none"
-    assert whole[-1]["share"] == pytest.approx(found.state_.topics.none_share)
+    assert whole[-1]["mean membership"] == pytest.approx(none)
 
 
 def test_predict_has_a_column_for_every_topic_and_for_none(run, fitted, table):
@@ -151,7 +152,7 @@ def test_adopt_proposes_labels_for_an_update(run, model, table, tmp_path):
     free = TopicModel.load(model).state_.free_names[0]
     code, out, err = run("edit", model, table, "--adopt", "free 1 = new one")
     assert code == 0
-    assert "none of your 3 topics; 2 free topics" in err.replace("\n", " ")
+    assert "Some documents have none of your 3 topics." in err.replace("\n", " ")
     proposals = pl.read_csv(io.StringIO(out))
     assert proposals.columns == ["id", "membership", "text", "label"]
     assert set(proposals["label"]) == {"new one"}

@@ -1,9 +1,8 @@
-"""The report by groups and over time: page, workbook and charts."""
+"""The report by groups and over time: page and charts."""
 
 import re
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 from problems import planted_texts
@@ -55,21 +54,6 @@ def test_groups_and_time_in_the_page(run, model, table, tmp_path):
     assert "Clear differences by region" in page
 
 
-def test_groups_and_time_in_the_workbook(run, model, table, tmp_path):
-    out = tmp_path / "report.xlsx"
-    assert run("report", model, table, "--by", "region", "--by", "date", "--out", out)[0] == 0
-    book = pd.read_excel(out, sheet_name=None, engine="openpyxl")
-    assert {"topics", "shares", "by region", "by region, differences", "by date", "codebook"} < set(book)
-    fitted = TopicModel.load(model).attach(str(table))
-    expected = pl.DataFrame(fitted.findings.prevalence("region").table()).filter(pl.col("group") != "(all)")
-    found = book["by region"]
-    assert found["topic"].tolist() == expected["topic"].to_list()
-    for column in ("share", "low", "high", "plain", "worth"):
-        assert found[column].tolist() == pytest.approx(expected[column].to_list(), rel=1e-12)
-    difference = book["by region, differences"].set_index("topic").loc["tea"]
-    assert difference["low"] > 0.2  # tea is more frequent in the north
-
-
 def test_shares_alone(run, model, table, tmp_path):
     out = tmp_path / "report.html"
     assert run("report", model, table, "--shares", "--no-map", "--out", out)[0] == 0
@@ -77,8 +61,6 @@ def test_shares_alone(run, model, table, tmp_path):
     assert 'id="shares-1"' not in out.read_text()
     run("report", model, table, "--no-map", "--out", out)
     assert 'id="shares-0"' not in out.read_text()
-    run("report", model, table, "--no-shares", "--out", tmp_path / "report.xlsx")
-    assert "shares" not in pd.read_excel(tmp_path / "report.xlsx", sheet_name=None, engine="openpyxl")
 
 
 def test_what_is_missing_is_named(run, model, table, tmp_path):
@@ -92,7 +74,7 @@ def test_what_is_missing_is_named(run, model, table, tmp_path):
     assert "region" in err
     code, _, err = run("report", model, table, "--by", "region", "--out", tmp_path / "page.md")
     assert code == 2
-    assert "--by is for .html and .xlsx" in err
+    assert "--by is for .html" in err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -100,10 +82,7 @@ def test_python_writes_the_same(model, table, tmp_path):
     fitted = TopicModel.load(model).attach(str(table))
     fitted.report(tmp_path / "a.html", by="region", map=False)
     assert "By region" in (tmp_path / "a.html").read_text()
-    fitted.report(tmp_path / "a.xlsx", by=["region", "date:year"])
-    book = pd.read_excel(tmp_path / "a.xlsx", sheet_name=None, engine="openpyxl")
-    assert {"shares", "by region", "by date"} < set(book)
-    TopicModel.load(model).report(tmp_path / "b.xlsx")  # without documents there are no shares
-    assert "shares" not in pd.read_excel(tmp_path / "b.xlsx", sheet_name=None, engine="openpyxl")
+    with pytest.raises(ValueError, match=r"the name must end in \.html or \.htm"):
+        fitted.report(tmp_path / "a.xlsx")
     figure = plots.shares(fitted.findings.prevalence("region"))
     assert sorted(axes.get_title(loc="left") for axes in figure.axes) == ["coffee", "tea"]

@@ -37,4 +37,4 @@ def test_the_unnamed_topic_is_found():
     true = truth()
     assert "stock" in model.top_terms("free 1") + model.top_terms("free 2") + model.top_terms("free 3")
     known = sum(not UNNAMED.intersection(topics) for topics in true.values()) / 300
-    assert abs(model.state_.topics.none_share - (1 - known)) < 0.2
+    assert abs(model.memberships()["(none)"].mean() - (1 - known)) < 0.2

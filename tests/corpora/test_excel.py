@@ -149,7 +149,7 @@ def test_our_own_workbooks_come_back(tmp_path):
             "ok": [True, False, None],
         }
     )
-    write_workbook({"t": table}, tmp_path / "t.xlsx")
+    write_workbook(table, tmp_path / "t.xlsx")
     found = load_table(tmp_path / "t.xlsx", ReadOptions()).columns
     expected = table.to_dict(as_series=False) | {
         "id": ["=1+1", "b⟦U+202E⟧", "_x0041_"],

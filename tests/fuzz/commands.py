@@ -101,8 +101,6 @@ WORDS += [
     "🜚",
     "\u202e",
     "None",
-    "model2vec:",
-    "model2vec:texts",
     "vectors.npy",
     "objects.npy",
     "ftp://x",

@@ -42,7 +42,6 @@ def originals(folder):
         warnings.simplefilter("ignore")
         for k, (model, given) in enumerate(
             [
-                (TopicModel(2, guidance=None, threads=1), {}),
                 (TopicModel(2, world="closed", keywords={"tea": ["kettle"]}, threads=1), {}),
                 (TopicModel(2, world="open", threads=1), {}),
                 (TopicModel(2, world="open", threads=1), {"embeddings": embeddings}),

@@ -143,9 +143,8 @@ def test_no_topic_hides_another_column():
 # --- empty texts and empty lists ---
 
 
-@pytest.mark.parametrize("guidance", ["auto", None])
-def test_no_texts_give_no_rows(guidance):
-    model = TopicModel(0, guidance=guidance).fit(TEXTS, ["tea", "coffee"] + [None] * 10)
+def test_no_texts_give_no_rows():
+    model = TopicModel(0).fit(TEXTS, ["tea", "coffee"] + [None] * 10)
     assert model.transform([]).shape == (0, 2)
     assert model.predict([]) == []
     assert model.memberships([]).shape == (0, 4)

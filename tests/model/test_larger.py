@@ -71,13 +71,6 @@ def test_blocks_on_disk_give_what_memory_gives(on_disk, whole):
     assert_same(on_disk, whole)
 
 
-def test_without_guidance(table, tmp_path):
-    whole = TopicModel(2, guidance=None).fit(table)
-    corpus = spool(table, tmp_path / "corpus", block=1 << 17)
-    assert len(corpus.matrix) > 1
-    assert_same(TopicModel(2, guidance=None).fit(corpus), whole)
-
-
 def test_what_is_on_disk_is_not_in_memory(on_disk):
     assert isinstance(on_disk.state_.topics.W, np.memmap)
     assert isinstance(on_disk.state_.known_memberships, np.memmap)
@@ -186,9 +179,6 @@ class TestCluster:
 
     def test_a_file(self, client, table, whole):
         assert_same(TopicModel(2).fit(table, client=client), whole)
-
-    def test_without_guidance(self, client, table):
-        assert_same(TopicModel(2, guidance=None).fit(table, client=client), TopicModel(2, guidance=None).fit(table))
 
     def test_the_command_line(self, client, table, whole, tmp_path):
         address = client.scheduler.address

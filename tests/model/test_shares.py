@@ -85,26 +85,6 @@ def test_the_shares_of_all_topics_and_of_none(fitted):
     assert table["plain"][table["topic"].to_list().index("tea")] == pytest.approx(plain, abs=1e-6)
 
 
-def test_pages_with_shares_correct_the_models_own_estimate_of_none(fitted, tmp_path):
-    model, _ = fitted
-    found = model.findings.prevalence()
-    share = pl.DataFrame(found.table()).row(by_predicate=pl.col("topic") == "(none)", named=True)
-    sentence = f"share is {share['share']:.0%} ({share['low']:.0%} to {share['high']:.0%})."
-    model.report(tmp_path / "report.html", shares=True, map=False)
-    page = (tmp_path / "report.html").read_text()
-    assert f"{model.belief} Corrected by the labels, their {sentence}" in page
-    assert f"make up <b>{1 - share['share']:.0%}</b>" in page
-    assert 'the section <a href="#shares">Shares</a> corrects them' in page
-    model.report(tmp_path / "report.html", map=False)
-    page = (tmp_path / "report.html").read_text()
-    assert "Corrected by the labels" not in page
-    assert 'href="#shares"' not in page
-    evaluation = model.evaluate(model.documents_, model.state_.supervision)
-    methods = model.findings.methods(shares=found, evaluation=evaluation)
-    assert methods.count(sentence) == 1
-    assert methods.count(evaluation.scope) == 1
-
-
 def test_labelled_documents_are_predicted_without_their_labels(fitted):
     model, _ = fitted
     evidence = model.findings.evidence()
@@ -296,14 +276,6 @@ def test_a_loaded_model_needs_its_documents(fitted, tmp_path):
     assert same_but_texts(before, again.state_)
     again.update(Documents(["new"], ["kettle leaves cup"], [["tea"]]))
     assert not same_but_texts(before, again.state_)
-
-
-def test_a_model_without_guidance_relies_on_labels_alone():
-    given, _ = documents()
-    found = TopicModel(1, guidance=None).fit(given).findings.prevalence()
-    known = ~np.isnan(found.low[0])
-    assert known.sum() >= 3
-    np.testing.assert_allclose(found.worth[0, known], 1, atol=0.05)
 
 
 def test_an_update_keeps_the_origin_of_labels():

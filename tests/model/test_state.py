@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from topicsteer import TSNMF, TopicModel
+from topicsteer import TopicModel
 from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook, Topic
 from topicsteer.model import state as states
@@ -162,13 +162,12 @@ def test_plain_values_survive_as_they_are(model, saved):
     "given",
     [
         {},
-        {"free_topics": 3, "complete": False, "guidance": None, "random_state": 7, "threads": 1},
+        {"free_topics": 3, "complete": False, "random_state": 7, "threads": 1},
         {"topics": ["rail", "tea", "coffee"], "keywords": {"tea": ["pot"]}, "banned": {"rail": ["mug"]}},
         {"descriptions": {"rail": "trains"}, "vectorizer": TextVectorizer(ngram_range=(1, 2), stop_words=["cup"])},
-        {"estimator": TSNMF(solver="mu", max_iter=7, label_weight=2.0)},
         {"topics": Codebook((Topic(8, "rail"), Topic(3, "coffee", description="beans"), Topic(5, "tea")))},
     ],
-    ids=["defaults", "plain", "words", "vectorizer", "estimator", "codebook"],
+    ids=["defaults", "plain", "words", "vectorizer", "codebook"],
 )
 @pytest.mark.filterwarnings("ignore:The objective still fell", "ignore:The free topic")
 def test_a_loaded_model_has_the_parameters_of_the_original(given, tmp_path):
@@ -217,7 +216,7 @@ def test_a_refit_ends_where_a_fit_from_scratch_does():
     texts, topics = pile(120)
     labels = [name if row % 2 else None for row, name in enumerate(topics)]
     wrong = [{"tea": "rail", "rail": "tea"}.get(name, name) for name in labels]
-    for settings in ({"guidance": None}, {}, {"world": "open"}):
+    for settings in ({}, {"world": "open"}):
         first = TopicModel(2, **settings).fit(texts, wrong)
         later = TopicModel(2, **settings).fit(texts, labels, after=first)
         cold = TopicModel(2, **settings).fit(texts, labels)

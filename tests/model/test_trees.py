@@ -186,7 +186,7 @@ def test_on_a_cluster_as_in_memory(fitted, tmp_path, client):
 
 
 def test_questions_to_a_tree(fitted, tmp_path):
-    """Suggestions, doubts, effects, coders and methods treat a topic and the topics below it as one branch."""
+    """Suggestions, doubts, coders and methods treat a topic and the topics below it as one branch."""
     model, texts, truth = copy(fitted[0], tmp_path), fitted[1], fitted[2]
     assert "one of your 6 topics" in model.belief
     for (topics,) in model.labels.suggest(10).select("topics").iter_rows():
@@ -199,8 +199,6 @@ def test_questions_to_a_tree(fitted, tmp_path):
             assert names[0] not in branch(TREE, names[1])
     given = model.labels.audit().filter(pl.col("given") == "permitted")
     assert len(given) == given["id"].n_unique()  # the deepest label alone
-    effects = model.labels.effects()
-    assert effects.filter(pl.col("documents") > 0)["took effect"].all()
     answers = [["/".join(reversed(branch(TREE, leaf)))] for leaf in truth]
     model.state_ = replace(model.state_, parameters={**model.state_.parameters, "path_separator": "/"})
     table = model.findings.coders({"gpt": answers, "vague": [[one[0].partition("/")[0]] for one in answers]})
@@ -252,7 +250,7 @@ def test_split_changes_nothing_before_a_group_is_adopted(fitted, tmp_path):
         labels = {int(row): ["racket"] for row in group.rows[:3]}
         news = Documents(list(labels), [texts[row] for row in labels], list(labels.values()))
         check(again.update(news), texts)
-        assert again.state_.topics.share[known] > 0
+        assert again.state_.topics.mean_memberships[known] > 0
     apart = {truth[group.rows[:5]].tolist()[0] for group in flat.edit.split("sport", 2).groups}
     assert apart <= {"football", "tennis"}
     hidden = [set(truth[group.rows[:10]]) for group in flat.edit.split("arts", 2).groups]
@@ -300,13 +298,6 @@ def test_edits_keep_the_tree_whole(fitted, tmp_path):
     check(copy(model, tmp_path), texts)
     with pytest.raises(ValueError, match="below each other"):
         model.edit.move("arts", "film")
-
-
-def test_without_guidance_a_topic_has_the_parts_of_the_topics_below(fitted):
-    _, _, labels = corpus(TREE, NAMES, 0, 200)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        check(TopicModel(free_topics=0, parents=TREE, guidance=None, threads=1).fit(fitted[1], labels), fitted[1])
 
 
 def test_paths_follow_a_new_name():

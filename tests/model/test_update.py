@@ -175,12 +175,12 @@ def test_a_failed_update_leaves_the_model_as_it_was(model, tmp_path, monkeypatch
     assert len(TopicModel.load(tmp_path / "model").state_.topics.ids) == 120
 
 
-@pytest.mark.parametrize(("guided", "free"), [("auto", 1), (None, 0)])
-def test_of_documents_that_are_gone_sums_stay(monkeypatch, guided, free):
+@pytest.mark.parametrize("free", [0, 1])
+def test_of_documents_that_are_gone_sums_stay(monkeypatch, free):
     for module in (pipeline, update):
         monkeypatch.setattr(module, "surplus", partial(surplus, most=30))
     parts = [pile(100, start=100 * i) for i in range(4)]
-    model = TopicModel(free_topics=free, guidance=guided, world="closed").fit(parts[0][0])
+    model = TopicModel(free_topics=free, world="closed").fit(parts[0][0])
     for documents, _ in parts[1:]:
         model.update(documents)
         labelled = model.state_.supervision.labelled
@@ -193,7 +193,7 @@ def test_of_documents_that_are_gone_sums_stay(monkeypatch, guided, free):
     W = model.state_.topics.W[gone]
     assert np.allclose(model.estimator_.history_.gram, W.T @ W, rtol=1e-3, atol=1e-4)
     whole = joined(*(documents for documents, _ in parts))
-    full = TopicModel(free_topics=free, guidance=guided, world="closed").fit(whole)
+    full = TopicModel(free_topics=free, world="closed").fit(whole)
     assert np.abs(model.state_.known_memberships - full.state_.known_memberships).mean() < 0.05
 
     # A late label brings its document back, with its text; without, it holds but teaches nothing.

@@ -84,9 +84,6 @@ def report(tmp_path_factory):
     H[np.arange(len(H)), np.arange(len(H))] = 1.0  # each hostile term is the first of its topic
     object.__setattr__(topics, "H", H)
     examples = {k: [Example(text, f"begin {text} end", ((0, 5, 1.0),))] for k, text in enumerate(HOSTILE)}
-    effect = [k % 2 == 0 for k in range(len(HOSTILE))]
-    guidance = {"topic": HOSTILE, "nearest": HOSTILE[::-1], "took effect": effect}
-    settings = {text: text for text in HOSTILE}
     title = " ".join(HOSTILE[:3])
     months = [f"2024-{month:02}" for month in range(1, 13)]
     shares = [
@@ -94,7 +91,7 @@ def report(tmp_path_factory):
         make_shares(HOSTILE, HOSTILE, HOSTILE[0], notes=HOSTILE),
         make_shares(HOSTILE, [*months, "(missing)"], HOSTILE[1], "month"),
     ]
-    data = ReportData(title, topics, examples, guidance, evaluation(HOSTILE), settings, [3.0, 1.0], shares=shares)
+    data = ReportData(title, topics, examples, evaluation(HOSTILE), shares=shares)
     write(replace(data, documents=hostile_map(topics.names)), path)
     return path
 
@@ -128,7 +125,7 @@ def assert_text_only(page, text):
 @pytest.mark.parametrize("width", [1280, 400])
 def test_a_hostile_corpus_is_text_in_the_report(browser, report, width, scheme):
     with opened(browser, report, color_scheme=scheme, viewport={"width": width, "height": 900}) as page:
-        for part in ("#topics", "#shares", "#guidance", "#evaluation", "#all", "#settings"):
+        for part in ("#topics", "#shares", "#evaluation", "#all"):
             assert_text_only(page, page.evaluate("(part) => document.querySelector(part).textContent", part))
         assert page.evaluate("[...document.scripts].filter((one) => !one.type).length") == 1
         assert page.title() == " ".join(HOSTILE[:3])
@@ -387,7 +384,7 @@ def test_a_map_of_100000_documents_is_small_enough(browser, tmp_path):
     topic = rng.integers(0, 26, n)
     found = DocumentMap(layout, (*topics.names, "(none)"), 20, topic, rng.random(n), rng.random(n) < 0.02)
     texts = [f"needle{i} " + "lorem ipsum dolor sit amet " * 20 for i in range(n)]
-    data = ReportData("Large", topics, {}, {}, None, {}, [])
+    data = ReportData("Large", topics, {})
     write(replace(data, documents=MappedDocuments(found, [f"d{i}" for i in range(n)], texts)), tmp_path / "r.html")
     assert (tmp_path / "r.html").stat().st_size < 15_000_000
     with opened(browser, tmp_path / "r.html") as page:

@@ -58,14 +58,10 @@ class Page(HTMLParser):
 
 def make_data(topics=None, **changes):
     topics = topics or make_topics()
-    names = list(topics.names[: topics.n_known])
     data = {
         "title": "A title",
         "topics": topics,
         "examples": {0: [Example("doc0", "rain at noon", ((0, 4, 1.0),))], 1: []},
-        "guidance": {"topic": names, "followed": [0.1] * len(names), "took effect": [True] * len(names)},
-        "evaluation": None,
-        "settings": {"random_state": 0, "solver": "hals"},
     }
     return ReportData(**(data | changes))
 
@@ -79,14 +75,10 @@ def make_evaluation(names=("topic 0", "topic 1"), found=None, **changes):
         decisions = Decisions(np.full(n, right), np.full(n, 10.0), np.full(n, 10.0))
         return Scores(AveragePrecision(scores, float(scores.mean())), decisions, sided)
 
-    confused = np.zeros((n, n), dtype=int)
-    confused[0, -1] = 7
     values = {
         "names": names,
         "counts": np.full(n, 30),
         "scores": found or {"topicsteer": method(0.9, 0.2, 8.0), "logistic regression": method(0.7, 0.3, 9.0)},
-        "confusions": confused,
-        "possible": np.where(confused, 30, 0),
         "folds": 3,
         "labelled": 60,
     }
@@ -135,7 +127,7 @@ def test_a_long_table_of_shares_is_cut_and_says_so():
     names = [f"topic {k}" for k in range(30)]
     shares = [make_shares(names, [f"group {k}" for k in range(200)], "region")]
     page = render_report(make_data(make_topics(known=30, free=0), shares=shares))
-    assert "The table has 5,000 of 6,000 rows, and the report as .xlsx has all." in page
+    assert "The table has 5,000 of 6,000 rows, and prevalence --out has all." in page
     assert len(re.findall(r'<th scope="row"><bdi>topic \d+</bdi></th>', page)) >= 5000
     assert len(page) < 6_000_000
 
@@ -181,9 +173,7 @@ def everywhere(text):
         topics,
         title=text,
         examples={0: [Example(text, f"a {text} b", ((0, 1, 0.5),))]},
-        guidance={"topic": names, "number": [text] * 3, f"{text}": [text] * 3, "took effect": [True, False, True]},
         evaluation=make_evaluation(tuple(names), not_judged=(text,)),
-        settings={text: text, "a": {text: text}},
     )
 
 
@@ -209,7 +199,7 @@ def test_any_text_leaves_the_page_whole(text):
 
 
 def test_long_texts_are_cut_and_said_to_be():
-    data = make_data(examples={0: [Example(7, "A" * 5_000_000)]}, title="t" * 10_000, settings={"a": "b" * 100_000})
+    data = make_data(examples={0: [Example(7, "A" * 5_000_000)]}, title="t" * 10_000)
     page = render_report(data)
     assert len(page) < 100_000
     assert "more characters" in page
@@ -229,52 +219,18 @@ def open_topics(none=0.25, columns=6):
     return replace(make_topics(), memberships=memberships, outsiders=np.arange(40) < 4)
 
 
-def test_the_header_of_an_open_world_counts_documents():
-    belief = "About 25% of the documents have none of your 3 topics; 2 free topics describe them."
-    page = Page(render_report(make_data(open_topics(), belief=belief)))
-    text = " ".join(page.text().split())
-    assert "known topics make up 75% of the documents." in text
-    assert belief in text
-    bar = next(given for tag, given in page.tags if tag == "rect" and given.get("class") == "known")
-    assert float(bar["width"]) == 75
-
-
-def test_the_header_of_a_closed_world_has_the_belief_alone():
+def test_the_belief_stands_in_the_header():
     belief = "Every document seems to have one of your 3 topics."
     text = " ".join(Page(render_report(make_data(belief=belief))).text().split())
     assert belief in text
-    assert "make up" not in text.split(belief)[0]
-    assert "The share of a free topic here is the mean part of a document that it makes up." in text
-    assert "The share of a free topic here" not in Page(render_report(make_data(open_topics()))).text()
 
 
-def test_shares_of_an_open_world_are_mean_memberships_and_the_table_ends_with_none():
+def test_the_page_shows_no_share_without_an_interval_and_the_table_ends_with_none():
     page = render_report(make_data(open_topics()))
-    assert page.count("<b>12.5%</b> share") == 5
+    assert "%" not in Page(page).text()
     last = page.split('id="topic-table"')[1].split("</table>")[0].split("<tr>")[-1]
-    assert re.findall(r">([^<>\s]+)<", last) == ["(none)", "none", "4", "25.0%"]
+    assert re.findall(r">([^<>\s]+)<", last) == ["(none)", "none", "4"]
     assert "(none)" not in render_report(make_data())
-
-
-def test_guidance_explains_its_columns():
-    columns = {"topic": ["a", "b", "c"], "followed": [0.25] * 3, "took effect": [True] * 3}
-    page = render_report(make_data(guidance=columns))
-    assert '<td class="n" data-value="0.25">25.0%</td>' in page
-    assert '<td><span class="yes">yes</span></td>' in page
-    for name in ("followed", "took effect"):
-        assert f"<dt>{name}</dt><dd>" in page
-    assert "<dt>reason</dt>" not in page  # only what is in the table
-
-
-def test_guidance_says_where_labels_took_no_effect():
-    names = ["a", "b", "c"]
-    some = Page(render_report(make_data(guidance={"topic": names, "took effect": [True, np.False_, True]}))).text()
-    assert "took effect in 2 of 3 known topics. They did not take effect in b:" in " ".join(some.split())
-    why = {"topic": names, "took effect": [False, True, False], "reason": ["<too few>", "", "of motor"]}
-    some = " ".join(Page(render_report(make_data(guidance=why))).text().split())
-    assert "did not take effect in a (<too few>), c (of motor): label more" in some
-    assert "took effect in all 3" in Page(render_report(make_data())).text()
-    assert "There were no labels" in Page(render_report(make_data(guidance={}))).text()
 
 
 def test_the_report_shows_the_one_verdict():
@@ -287,7 +243,7 @@ def test_the_report_shows_the_one_verdict():
         assert f'<p class="note {finding.tone}">{finding.text}</p>' in page
     assert "By average precision, topicsteer finds the hidden labels best." in text
     assert "Logistic regression is ahead in macro precision (0.900 against 0.800)" in text
-    assert "A baseline is ahead in 1 of 2 topics." in text
+    assert "Logistic regression is ahead in 1 of 2 topics." in text
 
 
 def test_the_best_score_of_a_row_is_bold():
@@ -305,19 +261,6 @@ def test_an_evaluation_of_too_few_labels_has_no_tables():
     page = render_report(make_data(evaluation=few))
     assert few.verdict in Page(page).text()
     assert 'id="evaluation-table"' not in page
-
-
-def test_evaluation_has_the_confusions():
-    evaluation = make_evaluation()
-    page = render_report(make_data(evaluation=evaluation))
-    section = page[page.index('<section id="evaluation"') : page.index('<section id="all"')]
-    rows = re.findall(r"<tr>.*?</tr>", section)
-    assert any(all(part in row for part in ("topic 0", "topic 1", ">7<", ">30<")) for row in rows)
-    for title in ("Scores per topic", "Most frequent confusions"):
-        assert f"<h3>{title}</h3>" in section
-    none = make_evaluation(confusions=np.zeros((2, 2), dtype=int))
-    page = render_report(make_data(evaluation=none))
-    assert "No hidden document was given a topic that it does not have." in Page(page).text()
 
 
 def test_not_evaluated_says_what_to_run():

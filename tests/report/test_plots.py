@@ -1,10 +1,8 @@
 import builtins
 
-import numpy as np
 import pytest
 from problems import make_shares, make_topics
 
-from topicsteer.analysis.topics import Topics
 from topicsteer.report import plots
 
 figures = pytest.importorskip("matplotlib.figure")
@@ -15,28 +13,6 @@ def draw(figure):
     assert isinstance(figure, figures.Figure)
     figure.draw_without_rendering()
     return figure
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("d", [1, 5, 30, 100])
-def test_topic_map_has_a_circle_and_a_number_for_each_topic(d):
-    known = d - d // 3
-    figure = draw(plots.topic_map(make_topics(known=known, free=d - known, n=120)))
-    axes = figure.axes[0]
-    assert len(axes.patches) == d
-    assert {str(k + 1) for k in range(d)} <= {text.get_text() for text in axes.texts}
-    edges = {patch.get_linestyle() for patch in axes.patches}
-    assert len(edges) == (2 if d > 1 else 1)  # free topics are dashed
-    assert [text.get_text() for text in axes.get_legend().texts] == ["known topic", "free topic"]
-
-
-def test_circles_of_equal_topics_are_parted_the_same_way():
-    H = np.ones((5, 3))
-    topics = Topics(tuple("abcde"), 5, np.array(list("xyz")), H, np.ones((4, 5)), range(4), np.ones(5, int))
-    one, two = ([patch.center for patch in plots.topic_map(topics).axes[0].patches] for _ in range(2))
-    assert one == two
-    apart = np.linalg.norm(np.array(one)[:, None] - np.array(one)[None], axis=2) + np.eye(5) * 1e9
-    assert apart.min() > 40
 
 
 def test_term_bars_has_a_bar_for_each_term():
@@ -56,7 +32,6 @@ def test_term_bars_of_some_topics_and_of_hostile_names():
     assert len(figure.axes) == 2
     with pytest.raises(KeyError, match="there is no topic 'nothing'"):
         plots.term_bars(topics, ["nothing"])
-    draw(plots.topic_map(topics))
 
 
 def test_without_matplotlib_the_message_says_what_to_install(monkeypatch):
@@ -69,7 +44,7 @@ def test_without_matplotlib_the_message_says_what_to_install(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(ImportError, match="pip install matplotlib"):
-        plots.topic_map(make_topics())
+        plots.term_bars(make_topics())
 
 
 def test_shares_by_group_and_over_time():

@@ -9,7 +9,7 @@ from report.test_page import HOSTILE, Page
 
 from topicsteer.cli.terminal import as_tree, show_topics
 from topicsteer.labels.forest import Forest
-from topicsteer.report.page import ReportData, render_report, tree_of
+from topicsteer.report.page import ReportData, render_report
 
 # sport: tennis, chess; chess: openings; arts; one free topic at the top
 NAMES = ("openings", "sport", "arts", "chess", "tennis", "free")
@@ -25,15 +25,15 @@ def topics():
 
 
 def report_of(topics, **changes):
-    return render_report(ReportData("Leisure", replace(topics, **changes), {}, {}, None, {}))
+    return render_report(ReportData("Leisure", replace(topics, **changes), {}))
 
 
 def test_the_table_has_level_and_parent(topics):
     table = topics.table()
-    assert list(table) == ["topic", "level", "parent", "kind", "labelled", "share", "terms"]
+    assert list(table) == ["topic", "level", "parent", "kind", "labelled", "mean membership", "terms"]
     assert table["level"] == [3, 1, 1, 2, 2, 1]
     assert table["parent"] == ["chess", "", "", "sport", "sport", ""]
-    assert list(replace(topics, forest=Forest()).table()) == ["topic", "kind", "labelled", "share", "terms"]
+    assert list(replace(topics, forest=Forest()).table()) == ["topic", "kind", "labelled", "mean membership", "terms"]
 
 
 def test_the_row_of_none_stands_at_the_top(topics):
@@ -45,15 +45,11 @@ def test_the_row_of_none_stands_at_the_top(topics):
 def test_the_terminal_puts_children_below_their_parents(topics, capsys):
     table = as_tree(topics.table())
     assert table["topic"] == ["sport", "└ chess", "  └ openings", "└ tennis", "arts", "free"]
-    assert table["share"] == [topics.share[k] for k in (1, 3, 0, 4, 2, 5)]
+    assert table["mean membership"] == [topics.mean_memberships[k] for k in (1, 3, 0, 4, 2, 5)]
     show_topics(topics.table(), "Topics")
-    assert "  └ openings" in capsys.readouterr().out
-
-
-def test_the_rest_of_a_topic_is_what_its_children_leave(topics):
-    belongs = topics.memberships.astype(float)
-    assert topics.rest_share[1] == pytest.approx(np.maximum(belongs[:, 1] - belongs[:, 3] - belongs[:, 4], 0).mean())
-    assert topics.rest_share[2] == pytest.approx(belongs[:, 2].mean())
+    shown = capsys.readouterr().out
+    assert "  └ openings" in shown
+    assert "%" not in shown  # a mean membership would be read as a share
 
 
 def test_the_map_compares_whole_branches(topics):
@@ -62,30 +58,6 @@ def test_the_map_compares_whole_branches(topics):
     unit = branch / np.linalg.norm(branch, axis=1, keepdims=True)
     np.testing.assert_allclose(topics.similarity, unit @ unit.T)
     assert not np.allclose(topics.similarity, replace(topics, forest=Forest()).similarity)
-
-
-def test_the_report_shows_the_tree(topics):
-    text = report_of(topics)
-    page = Page(text)
-    section = text[text.index('<ul class="tree"') : text.index('<section id="topics"')]
-    assert [name for name in ("sport", "arts") if f">{name}<" in section] == ["sport", "arts"]
-    assert section.count("<details") == 2
-    assert section.count("nothing below") == 2
-    assert {f"topic-{k + 1}" for k in range(6)} <= page.ids
-    assert f"{topics.share[1]:.1%}" in section
-    assert f"{topics.rest_share[1]:.1%}" in section
-    assert topics.top_terms(0)[0] in section
-
-
-def test_the_largest_topics_come_first(topics):
-    cards = [type("Card", (), {"share": float(share)}) for share in topics.share]
-    tree = tree_of(topics, cards)
-    assert [node.card.share for node in tree] == sorted((topics.share[1], topics.share[2]), reverse=True)
-    assert sorted(node.below for node in tree) == [0, 3]
-
-
-def test_flat_topics_have_no_tree(topics):
-    assert 'id="tree"' not in report_of(topics, forest=Forest())
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -15,7 +15,13 @@ from topicsteer.system.templates import environment, render, revealed
 
 PACKAGE = Path(topicsteer.__file__).parent
 TEMPLATES = sorted(PACKAGE.rglob("*/templates/*.html"))
-MODEL = "report/templates/model.html"
+EXPLANATION = "analysis/templates/explanation.html"
+
+
+def shown(value):
+    """The markup of a piece of a text."""
+    page = render(EXPLANATION, topics=[], pieces=[("", value)])
+    return page.partition('pre-wrap">')[2].removesuffix("</p></div>")
 
 
 @given(st.text(st.characters(exclude_categories=()), max_size=300))
@@ -24,7 +30,7 @@ MODEL = "report/templates/model.html"
 @example("\u202e\u2066\x00\ud800\ufeff")
 def test_any_text_is_shown_as_text(text):
     for value in (text, np.str_(text)):
-        markup = render(MODEL, summary=value, rows=[], belief="").removeprefix("<p>").removesuffix("</p>")
+        markup = shown(value)
         assert not set("<>\"'") & set(markup)
         assert html.unescape(markup) == revealed(str(value))  # numpy drops a final NUL
         markup.encode()
@@ -35,12 +41,12 @@ def test_an_id_of_any_type_is_text():
         def __str__(self):
             return "<b>\u202e"
 
-    assert render(MODEL, summary=Key(), rows=[], belief=7) == "<p>&lt;b&gt;⟦U+202E⟧</p><p>7</p>"
+    assert (shown(Key()), shown(7)) == ("&lt;b&gt;⟦U+202E⟧", "7")
 
 
 def test_a_missing_value_is_an_error():
-    with pytest.raises(jinja2.UndefinedError, match="rows"):
-        render(MODEL, summary="")
+    with pytest.raises(jinja2.UndefinedError, match="pieces"):
+        render(EXPLANATION, topics=[])
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)

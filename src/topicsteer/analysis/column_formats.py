@@ -28,8 +28,6 @@ class Column:
     kind : str
         "text"; "origin" (known or free); "number" (three decimals, whole numbers as they are); "count" (thousands are
         separated); "share" (percent); "flag" (yes or no).
-    about : str
-        Its meaning.
 
     Examples
     --------
@@ -39,7 +37,6 @@ class Column:
 
     name: str
     kind: Kind = "text"
-    about: str = ""
 
     @property
     def numeric(self) -> bool:

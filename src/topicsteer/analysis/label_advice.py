@@ -2,19 +2,14 @@
 
 import itertools
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.analysis.column_formats import Column
 from topicsteer.analysis.documents_to_label import FEW
 from topicsteer.analysis.evaluation import HiddenTruth, hidden_label_scores
-from topicsteer.analysis.topics import Topics
-from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, Supervision, assign_folds, growing_subsets
 from topicsteer.system.types import Array
 
@@ -255,112 +250,3 @@ def stopping_advice(counts: Rows, curve: LabelCurve | None, labelled: int) -> St
         f"{curve.gain + 2 * curve.error:.3f}{further}."
     )
     return StoppingAdvice(stop, sentence, curve)
-
-
-# Columns of `label_effects`.
-COLUMNS = (
-    Column("topic"),
-    Column("documents", "count"),
-    Column("followed", "share", "Share of the documents labelled with the topic that contain it."),
-    Column(
-        "took effect",
-        "flag",
-        "At least half of the labelled documents contain the topic, and no other topic is closer to their mean. "
-        "A topic may drift far and still be the one that its labels ask for.",
-    ),
-    Column("reason", about="The reason why the labels did not take effect."),
-)
-
-
-def label_effects(topics: Topics, supervision: Supervision, profiles: Array) -> dict[str, list[Any]]:
-    """Effect of the labels on each known topic.
-
-    Parameters
-    ----------
-    topics : Topics
-        The fitted topics.
-    supervision : Supervision
-        The labels.
-    profiles : array (n_known, n_terms)
-        Mean of the documents labelled with each topic.
-
-    Returns
-    -------
-    dict of str to list
-        A table with these columns. ``documents``: number of documents labelled with the topic. ``followed``: share of
-        them that contain it. ``took effect``: at least half of the documents contain the topic, and no other topic is
-        closer to their mean. ``reason``: why it
-        did not take effect; empty if it did. A topic of a tree counts with all topics below it, and topics above and
-        below are not others.
-    """
-    known, H = topics.n_known, topics.branch_terms
-    given, related = supervision.indicator().tocsc(), _related(topics)
-    W = topics.forest.summed(topics.W[:, :known])
-    labelled = [given.indices[given.indptr[k] : given.indptr[k + 1]] for k in range(known)]
-    followed = np.array([(W[rows, k] > 0).mean() if rows.size else 0.0 for k, rows in enumerate(labelled)])
-    norms = np.linalg.norm(profiles, axis=1)[:, None] * np.linalg.norm(H, axis=1)
-    likeness = (profiles @ H.T) / np.maximum(norms, 1e-30)  # row: labelled documents of a topic; column: topic
-    own, best = likeness.diagonal(), (likeness - 2 * related).max(axis=1, initial=0.0)
-    reasons = []
-    for k in range(known):
-        if not supervision.counts[k]:
-            reasons.append("it has no labelled documents")
-        elif followed[k] < 0.5:
-            reasons.append(f"only {followed[k]:.0%} of its labelled documents contain it")
-        elif own[k] <= 0 or own[k] < best[k]:
-            reasons.append("another topic is more similar to its labelled documents")
-        else:
-            reasons.append("")
-    return {
-        "topic": list(topics.names[:known]),
-        "documents": supervision.counts.tolist(),
-        "followed": followed.tolist(),
-        "took effect": [not reason for reason in reasons],
-        "reason": reasons,
-    }
-
-
-def _related(topics: Topics) -> NDArray[np.bool_]:
-    """Return whether each topic is above or below each known topic in the tree."""
-    found = np.zeros((topics.n_known, len(topics)), dtype=np.bool_)
-    for k in range(topics.n_known):
-        above = list(topics.forest.ancestors(k))
-        found[k, above] = found[above, k] = True
-    return found
-
-
-# Proposed keywords per topic.
-PROPOSALS = 5
-
-
-def proposed_keywords(topics: Topics, codebook: Codebook, n: int = PROPOSALS) -> dict[str, list[str]]:
-    """Top terms of each known topic that are not among its words yet.
-
-    Parameters
-    ----------
-    topics : Topics
-        The fitted topics.
-    codebook : Codebook
-        The known topics, in the same order.
-    n : int
-        Number of terms per topic.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> topics = Topics(("tea",), 1, np.array(["cup", "leaf", "tea"]), np.array([[0.1, 0.5, 1.0]]), np.ones((1, 1)),
-    ...                 ["a"], np.array([1]))
-    >>> proposed_keywords(topics, Codebook.of_names(["tea"], keywords={"tea": ["Cup"]}))
-    {'tea': ['leaf']}
-    """
-    found = {}
-    for k, topic in enumerate(codebook):
-        known = _words(" ".join([str(topic.name), topic.description, *topic.keywords, *topic.banned]))
-        terms = topics.top_terms(k, n + len(known)) if topics.H[k].any() else []
-        found[str(topic.name)] = [term for term in terms if not _words(term) & known][:n]
-    return found
-
-
-def _words(text: str) -> set[str]:
-    """Return the words of a text in lower case."""
-    return set(re.findall(r"\w+", text.casefold()))

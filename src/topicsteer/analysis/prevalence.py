@@ -538,15 +538,15 @@ NAMED = 5
 COLUMNS = (
     Column("topic"),
     Column("group"),
-    Column("share", "share", "estimated share of the documents that have the topic"),
-    Column("low", "share", "lower end of the interval"),
-    Column("high", "share", "upper end of the interval"),
-    Column("documents", "count", "documents of the group"),
-    Column("labels", "count", "labelled documents of the group"),
-    Column("plain", "share", "plain average of the memberships, which is biased"),
-    Column("worth", "number", "labels that would be needed without predictions, relative to the present number"),
-    Column("difference", "share", "share in the group minus share in the other group"),
-    Column("change", "share", "change of the share per period"),
+    Column("share", "share"),
+    Column("low", "share"),
+    Column("high", "share"),
+    Column("documents", "count"),
+    Column("labels", "count"),
+    Column("plain", "share"),
+    Column("worth", "number"),
+    Column("difference", "share"),
+    Column("change", "share"),
 )
 
 Table = dict[str, list[Any]]

@@ -1,7 +1,7 @@
 """The fitted topics as a frozen record, the source of tables, plots and reports."""
 
 import tempfile
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from topicsteer.analysis.column_formats import Column, missing
+from topicsteer.analysis.column_formats import Column
 from topicsteer.guidance.constants import FEW_LABELS
 from topicsteer.labels.forest import FLAT, Forest
 from topicsteer.labels.forms import near_miss
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.files import reserve
 from topicsteer.system.types import Array
-from topicsteer.system.values import ALL, NONE
+from topicsteer.system.values import NONE
 
 # Number of top documents per topic that are ranked in advance.
 LEADERS = 50
@@ -30,7 +30,7 @@ COLUMNS = (
     Column("parent"),
     Column("kind", "origin"),
     Column("labelled", "count"),
-    Column("share", "share"),
+    Column("mean membership", "share"),
     Column("terms"),
 )
 
@@ -119,10 +119,10 @@ class Topics:
         return proportions(self.W, self.H)
 
     @cached_property
-    def share(self) -> Array:
-        """Share of the documents that have each topic: the mean of its memberships.
+    def mean_memberships(self) -> Array:
+        """The mean membership of each topic; of free topics without memberships, the mean of their proportions.
 
-        Free topics without memberships have the mean of their proportions.
+        It is no estimate of a share: see `topicsteer.analysis.prevalence`.
         """
         parts = self.proportions
         if not len(parts):
@@ -132,16 +132,6 @@ class Topics:
             found = len(self) if self.memberships.shape[1] > len(self) else self.n_known
             means[:found] = self.memberships[:, :found].mean(axis=0, dtype=np.float64)
         return means
-
-    @cached_property
-    def rest_share(self) -> Array:
-        """Share of the documents that have each known topic and none below it; the share itself without a tree."""
-        if self.forest.flat or self.memberships is None or not len(self.W):
-            return self.share[: self.n_known]
-        total = np.zeros(self.n_known)
-        for part in slices(len(self.W), ROWS):
-            total += self.forest.rest(self.memberships[part, : self.n_known]).sum(axis=0, dtype=np.float64)
-        return np.asarray(total / len(self.W))
 
     def all_memberships(self) -> Array:
         """Memberships in all topics; the last column is P(none), in a closed world 1 for ``outsiders``."""
@@ -157,13 +147,6 @@ class Topics:
     def n_outsiders(self) -> int:
         """Number of documents that are marked as having none of the known topics."""
         return 0 if self.outsiders is None else int(self.outsiders.sum())
-
-    @cached_property
-    def none_share(self) -> float:
-        """Share of the documents that have none of the known topics; 0 in a closed world."""
-        if self.memberships is None or not self.open or not len(self.W):
-            return 0.0
-        return float(self.memberships[:, -1].mean(dtype=np.float64))
 
     @cached_property
     def branch_terms(self) -> Array:
@@ -251,7 +234,7 @@ class Topics:
         return pairs
 
     def table(self, n_terms: int = 8, *, none: bool = False) -> dict[str, list[Any]]:
-        """Table with one row per topic: name, known or free, labelled documents, share of the documents, terms.
+        """Table with one row per topic: name, known or free, labelled documents, mean membership, terms.
 
         A tree of topics has two more columns: the level of each topic, from 1, and its parent. With ``none``, the table
         of an open world ends with a row for documents that have none of the known topics.
@@ -264,16 +247,16 @@ class Topics:
         table |= {
             "kind": ["known" if self.known(k) else "free" for k in range(len(self))],
             "labelled": [int(self.labelled[k]) if self.known(k) else 0 for k in range(len(self))],
-            "share": [float(s) for s in self.share],
+            "mean membership": self.mean_memberships.tolist(),
             "terms": [", ".join(self.top_terms(k, n_terms)) for k in range(len(self))],
         }
-        if none and self.open:
+        if none and self.memberships is not None and self.open:
             none_row = {
                 "topic": NONE,
                 "level": 1,
                 "kind": "none",
                 "labelled": self.n_outsiders,
-                "share": self.none_share,
+                "mean membership": float(self.memberships[:, -1].mean(dtype=np.float64)) if len(self.W) else 0.0,
             }
             for name, column in table.items():
                 column.append(none_row.get(name, ""))
@@ -381,61 +364,28 @@ def name_free_topics(ranked_terms: Sequence[Sequence[str]], taken: Sequence[str]
 DECLARE_OPEN = 'set world="open" (--world open)'
 
 
-def believed(topics: Topics, is_open: bool, declared: object) -> str:
-    """Return the belief in one sentence.
+def believed(topics: Topics, declared: object) -> str:
+    """Return in a sentence whether documents may have none of the known topics.
 
     Parameters
     ----------
     topics : Topics
-        The fitted topics.
-    is_open : bool
-        Whether the model believes that documents may have none of the known topics.
     declared : str or None
-        The world that the user declared.
+        The declared world; see `TopicModel`.
     """
-    known, free = topics.n_known, len(topics) - topics.n_known
+    known = topics.n_known
     if not known:
         return "There are no known topics."
     yours = f"your {known:,} topics" if known > 1 else "your topic"
     lack = f"have none of {yours}" if known > 1 else "do not have your topic"
-    if is_open:
-        described = {0: "no free topic describes them", 1: "1 free topic describes them"}
-        many = described.get(free, f"{free:,} free topics describe them")
-        return f"About {topics.none_share:.0%} of the documents {lack}; {many}."
+    counts = topics.labelled[topics.labelled > 0]
     if declared == "closed":
         return f"Every document has one of {yours}, as declared."
-    counts = topics.labelled[topics.labelled > 0]
-    if not counts.size:
+    if topics.open:
+        return f"Some documents {lack}. How many is not known: label 50 documents at random, and see prevalence."
+    if not counts.size or np.median(counts) < FEW_LABELS:
         return (
-            f"Without labels it is unknown how many documents {lack}. If you know that some do, {DECLARE_OPEN}. "
-            'Or label a few documents of each topic, and some as "none of these".'
-        )
-    if np.median(counts) < FEW_LABELS:
-        return (
-            f"Labels are too few to decide whether some documents {lack}, so each counts as having one. "
+            f"Labels are too few to decide whether some documents {lack}. "
             f'If some do, {DECLARE_OPEN}, or mark a few of them as "none of these".'
         )
-    overlap = ""
-    if topics.open and free:
-        wanted = (
-            f"{free:,} free topics that you asked for overlap" if free > 1 else "free topic that you asked for overlaps"
-        )
-        overlap = f" The {wanted} with them."
-    return f"Every document seems to have one of {yours}.{overlap}"
-
-
-def corrected(shares: Mapping[str, Sequence[Any]]) -> tuple[float, str] | None:
-    """The share of documents with none of the known topics in a table of shares, and a sentence to follow the belief.
-
-    None if the labels do not give it an interval.
-
-    Examples
-    --------
-    >>> corrected({"topic": ["(none)"], "group": ["(all)"], "share": [0.12], "low": [0.1], "high": [0.15]})
-    (0.12, 'Corrected by the labels, their share is 12% (10% to 15%).')
-    """
-    names = ("topic", "group", "share", "low", "high")
-    for topic, group, share, low, high in zip(*(shares.get(name, ()) for name in names), strict=True):
-        if (topic, group) == (NONE, ALL) and not missing(low):
-            return share, f"Corrected by the labels, their share is {share:.0%} ({low:.0%} to {high:.0%})."
-    return None
+    return f"Every document seems to have one of {yours}."

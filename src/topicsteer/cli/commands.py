@@ -42,13 +42,13 @@ from topicsteer.cli.reading import (
     TopicsFile,
     Work,
     World,
+    check_embeddings,
     cluster,
     load,
     load_with_documents,
     named_embeddings,
     notify_report,
     or_standard_input,
-    own_embeddings,
     read,
     read_any,
     read_corpus,
@@ -196,7 +196,7 @@ def evaluate(
     out: Out = None,
     quiet: Quiet = False,
 ) -> None:
-    """Hide labels, predict them, and compare with logistic regression and the nearest centroid."""
+    """Hide labels, predict them, and compare with logistic regression."""
     import polars as pl
 
     from topicsteer import TopicModel
@@ -214,7 +214,7 @@ def evaluate(
         vectors = named_embeddings(embeddings)
         documents = read_corpus(source, reading, use, memory, judged, progress=progress)
         if embeddings is None and fitted is not None:
-            vectors = own_embeddings(fitted)
+            check_embeddings(fitted)
         result = judged.evaluate(documents, embeddings=vectors, folds=folds, progress=progress)
     if out is not None:
         write(pl.DataFrame(result.table()), out)
@@ -287,7 +287,7 @@ def topics(
     codebook: Annotated[Path | None, Option(help=HELP["topics"]["codebook"])] = None,
     quiet: Quiet = False,
 ) -> None:
-    """List the topics of a model: name, known or free, labelled documents, share, terms."""
+    """List the topics of a model: name, known or free, labelled documents, terms."""
     fitted = load(model)
     if codebook is not None:
         write_codebook(fitted, codebook)
@@ -307,7 +307,7 @@ def topics(
 
 
 def write_codebook(fitted: "TopicModel", path: Path) -> None:
-    """Write the known topics with proposed keywords to a file for ``--topics``."""
+    """Write the known topics to a file for ``--topics``."""
     from topicsteer.model.settings import write_topics
 
     check_suffix(path, (".csv", ".jsonl", ".parquet"))  # the formats that --topics reads
@@ -411,16 +411,16 @@ def report(
     out: Annotated[Path, Option("--out", "-o", help=HELP["report"]["out"])] = Path("report.html"),
     title: Annotated[str | None, Option(help=HELP["report"]["title"])] = None,
     by: Annotated[list[str] | None, Option("--by", help=HELP["report"]["by"])] = None,
-    shares: Annotated[bool | None, Option(help=HELP["report"]["shares"])] = None,
+    shares: Annotated[bool, Option("--shares", help=HELP["report"]["shares"])] = False,
     evaluate: Annotated[bool, Option("--evaluate", help=HELP["report"]["evaluate"])] = False,
     embeddings: Embeddings = None,
     no_map: Annotated[bool, Option("--no-map", help=HELP["report"]["no_map"])] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a report: topics, map, examples and shares as HTML or Excel, or the paper trail as Markdown (.md)."""
-    check_suffix(out, (".html", ".htm", ".xlsx", ".md"))
+    """Write a report: topics, map, examples and shares as HTML, or the paper trail as Markdown (.md)."""
+    check_suffix(out, (".html", ".htm", ".md"))
     if out.suffix == ".md" and by:
-        raise BadParameter("--by is for .html and .xlsx")
+        raise BadParameter("--by is for .html")
     with working() as progress:
         with silence():
             fitted = load_with_documents(model, source, reading)
@@ -429,7 +429,9 @@ def report(
             raise ValueError("--by and --evaluate need the training documents: pass their file after the model.")
         found = None
         if evaluate and documents is not None:
-            vectors = named_embeddings(embeddings, fitted) or own_embeddings(fitted)
+            vectors = named_embeddings(embeddings, fitted)
+            if vectors is None:
+                check_embeddings(fitted)
             found = fitted.evaluate(documents, fitted.state_.supervision, embeddings=vectors, progress=progress)
         name = title or f"Topics of {source.name if source else model}"
         if out.suffix == ".md":

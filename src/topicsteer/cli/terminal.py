@@ -134,7 +134,7 @@ SILENCE = 10.0
 # Topics in the printed table of an evaluation, if there are more, and of an update.
 WEAKEST = 20
 # Results of an evaluation that a terminal does not show.
-MORE = "More: --json has baselines per topic and confusions; topicsteer report --evaluate draws them."
+MORE = "More: --json has the baseline per topic; topicsteer report --evaluate draws them."
 
 
 @contextmanager
@@ -216,11 +216,14 @@ def show(values: Mapping[str, Sequence[object]], title: str = "", columns: Itera
 def show_topics(table: Mapping[str, Sequence[object]], title: str, belief: str = "", *, short: bool = True) -> None:
     """Print a table of topics, and the belief about documents that have none of them; a tree is indented.
 
+    Mean memberships are left out: people would read them as shares.
+
     ``short``: one line per topic, with as many terms as fit.
     """
     from topicsteer.analysis.topics import COLUMNS
 
     values = as_tree(table) if "parent" in table else first(table, None)
+    del values["mean membership"]
     show(one_line_each(values, COLUMNS, Console().width) if short else values, title, COLUMNS)
     if belief:
         notify(escape(belief))

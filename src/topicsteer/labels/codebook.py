@@ -334,11 +334,7 @@ class Lineage:
         return found
 
 
-# A column for people to read: keywords that a model proposes.
-PROPOSED = "proposed"
-
-
-def topic_columns(codebook: Codebook, proposed: Mapping[str, Sequence[str]] | None = None) -> dict[str, list[str]]:
+def topic_columns(codebook: Codebook) -> dict[str, list[str]]:
     """The columns of a topics file; words are separated by semicolons, or are a list if a word has one.
 
     There is a column for parents if topics have some. Free topics below others are left out, since nobody named them.
@@ -346,8 +342,6 @@ def topic_columns(codebook: Codebook, proposed: Mapping[str, Sequence[str]] | No
     Parameters
     ----------
     codebook : Codebook
-    proposed : mapping of topic to words, optional
-        Further keywords, in a column that is not read again.
 
     Examples
     --------
@@ -363,7 +357,7 @@ def topic_columns(codebook: Codebook, proposed: Mapping[str, Sequence[str]] | No
         "keywords": [_cell(topic.keywords) for topic in codebook],
         "banned": [_cell(topic.banned) for topic in codebook],
     }
-    return found if proposed is None else found | {PROPOSED: [_cell(proposed.get(name, ())) for name in found["topic"]]}
+    return found
 
 
 def _cell(words: Sequence[str]) -> str:

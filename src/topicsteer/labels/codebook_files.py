@@ -14,7 +14,7 @@ from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 from topicsteer import __version__
-from topicsteer.labels.codebook import PROPOSED, Codebook, Topic
+from topicsteer.labels.codebook import Codebook, Topic
 from topicsteer.labels.forest import cycle
 from topicsteer.system.templates import unguarded
 from topicsteer.system.values import NONE, is_missing
@@ -224,7 +224,7 @@ def parse_topics(columns: Mapping[str, Sequence[object]], places: Sequence[str])
     used = _used_columns(columns)
     topics: dict[str, Topic] = {}
     parents: dict[str, tuple[str, str]] = {}  # name of the parent, and place of the row
-    notes = [f"The column {name!r} is not read." for name in columns if name not in used.values() and name != PROPOSED]
+    notes = [f"The column {name!r} is not read." for name in columns if name not in used.values()]
     for row, place in enumerate(places):
         cells = {field: columns[name][row] for field, name in used.items()}
         name, about = _text(cells["topic"]), _text(cells.get("description"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -35,17 +34,14 @@ from topicsteer.model.pipeline import (
     GUIDE_SEED,
     Cold,
     Corpus,
-    choose_threshold,
     features_sample,
-    known_parts,
     learn,
     stage_progress,
 )
 from topicsteer.model.settings import Settings
 from topicsteer.model.state import FittedState
 from topicsteer.nmf.blocks import slices
-from topicsteer.nmf.factorisation import begin, label_profiles, solve, start
-from topicsteer.nmf.protocols import DenseStore, Problem
+from topicsteer.nmf.protocols import DenseStore
 from topicsteer.system.files import Scratch
 from topicsteer.system.types import Array, Progress
 from topicsteer.system.values import NONE, is_missing
@@ -99,8 +95,6 @@ class Hidden:
 
     def decisions(self, left: Supervision, rows: NDArray[np.integer]) -> tuple[Array, NDArray[np.bool_]]:
         """Scores of the known topics in some documents, and whether the documents have them."""
-        if self.settings.guidance is None:
-            return self._shares(left, rows)
         guide = self.guide(left)
         known = len(left.topics)
         if guide is None:
@@ -108,22 +102,6 @@ class Hidden:
         belongs = probabilities_of(guide, self.corpus, self.settings.threads)
         thresholds = choose_thresholds(belongs[~left.labelled], left.forest)
         return belongs[rows], Memberships(belongs[rows], thresholds).has_known
-
-    def _shares(self, left: Supervision, rows: NDArray[np.integer]) -> tuple[Array, NDArray[np.bool_]]:
-        """The same without a guide: parts of the documents in the factorisation."""
-        every = self.corpus.supervision
-        profiles = label_profiles(self.corpus.rows, every, np.ones(self.corpus.rows.shape[0]))
-        parameters = self.settings.new_parameters(self.corpus.rows, profiles, guide=None)
-        free = (parameters.n_components or 0) - len(left.topics)
-        problem = Problem(self.corpus.rows, left, [f"free {k + 1}" for k in range(free)], parameters)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # hiding labels may leave a topic without any
-            result = solve(begin(problem, *start(problem)))
-        if result.ended == "interrupted":  # its scores would be too low
-            raise KeyboardInterrupt
-        H = result.components
-        shares = known_parts(result.weights[rows], H, left)
-        return shares, shares >= choose_threshold(self.corpus.rows, H, parameters, left)
 
 
 def probabilities_of(guide: Guide, corpus: Corpus, threads: int | None) -> Array:
@@ -285,7 +263,7 @@ def gather(
     near = same_texts(corpus.rows.take(rows), None if clusters is None else clusters[rows])
     sample = Sample(rows, labels, origin.take(rows), near)
     found = None
-    if hidden.settings.guidance is not None and len(rows):
+    if len(rows):
         found = cross_fit(hidden, sample, folder=folder, progress=progress)
     return Evidence(sample, () if found is None else (found,))
 
@@ -399,15 +377,12 @@ def evaluate(
     supervision = corpus.supervision
     declared = settings.world == "closed"
     unlabelled = None
-    hidden = Hidden(corpus, settings)
-    if settings.guidance is not None:
-        hidden = replace(hidden, reuse=Cold(features=features_sample(corpus, settings, COLD).features))
-        whole = hidden.guide(supervision)
-        if whole is not None:  # the folds share its decision
-            decided = replace(settings, world="open" if whole.open else "closed")
-            hidden = replace(hidden, settings=decided)
-            if whole.open and not supervision.labelled.all():
-                unlabelled = _in_unlabelled(hidden, whole, progress)
+    hidden = Hidden(corpus, settings, Cold(features=features_sample(corpus, settings, COLD).features))
+    whole = hidden.guide(supervision)
+    if whole is not None:  # the folds share its decision
+        hidden = replace(hidden, settings=replace(settings, world="open" if whole.open else "closed"))
+        if whole.open and not supervision.labelled.all():
+            unlabelled = _in_unlabelled(hidden, whole, progress)
     return evaluation.evaluate(
         corpus.rows.take(np.arange(corpus.rows.shape[0])),
         supervision,

@@ -442,5 +442,5 @@ class Edits:
         if number >= len(model.codebook):
             raise ValueError(f"{model.state_.names[number]!r} is a free topic: adopt it first.")
         if model.guide_ is None:
-            raise ValueError("a split needs guidance, and labels or words about topics.")
+            raise ValueError("a split needs labels or words about topics: label some documents, and fit again.")
         return find_parts(model.state_, training_corpus(model), model.guide_, number, n, model.threads)

@@ -24,15 +24,13 @@ from topicsteer.analysis.agreement import comparison_table, disagreements, label
 from topicsteer.analysis.column_formats import Column, missing
 from topicsteer.analysis.evaluation import LOGISTIC, OURS, Evaluation
 from topicsteer.analysis.groups import Groups
-from topicsteer.analysis.label_advice import label_effects
 from topicsteer.analysis.map_layout import Layout
 from topicsteer.analysis.prevalence import Prevalence
 from topicsteer.analysis.survey_design import Sample, label_values
-from topicsteer.analysis.topics import corrected
 from topicsteer.corpora import Documents, ReadOptions, ReadReport
 from topicsteer.corpora.documents import OnError
 from topicsteer.corpora.label_files import read_predictions
-from topicsteer.labels.codebook import Lineage, topic_columns
+from topicsteer.labels.codebook import Lineage
 from topicsteer.labels.coder import PEOPLE, Coder, check_coder_name, coder_of
 from topicsteer.labels.forms import NO_PARENTS
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Kind
@@ -50,8 +48,9 @@ from topicsteer.model.labelling import training_corpus
 from topicsteer.model.pipeline import reuse_of
 from topicsteer.report.breakdown import Breakdown
 from topicsteer.report.map_page import MappedDocuments, map_table
-from topicsteer.report.methods_page import MethodsPage, Section, html, markdown
+from topicsteer.report.methods_page import MethodsPage, Section, markdown
 from topicsteer.report.page import Example, ReportData
+from topicsteer.report.table_files import check_suffix
 from topicsteer.system.files import Scratch, one_at_a_time, write_text
 from topicsteer.system.types import Array, Progress
 from topicsteer.system.values import NONE
@@ -280,9 +279,8 @@ class Measured:
         world = (
             f"declared as {declared}" if declared else f"found to be {'open' if self.model.state_.open else 'closed'}"
         )
-        _, measured = corrected(self.share_table) or (None, "")
         notes = [] if self.shares is None else list(self.shares.sentences)
-        notes.append(f"World: {world}. {self.model.belief} {measured}".rstrip())
+        notes.append(f"World: {world}. {self.model.belief}")
         notes.append("A label is taken as true. Errors of the people who labelled are part of every figure.")
         if not self.complete:
             notes.append("Topics that a labelled document does not name are unknown, not absent.")
@@ -527,7 +525,6 @@ class Findings:
         shares: Prevalence | None = None,
         people: Mapping[str, int] | None = None,
         title: str = "Methods",
-        as_html: bool = False,
     ) -> str:
         """The paper trail: one paragraph to paste, and the numbers behind it.
 
@@ -537,7 +534,7 @@ class Findings:
         Parameters
         ----------
         path : str or Path, optional
-            A file to write: .md or .html.
+            A .md file to write.
         coders : mapping of str to answers, optional
             As in :meth:`coders`.
         evaluation : Evaluation, optional
@@ -548,13 +545,11 @@ class Findings:
             Labelled documents per person.
         title : str, default="Methods"
             Title of the page.
-        as_html : bool, default=False
-            Whether to return HTML without writing a file.
 
         Returns
         -------
         str
-            The page as Markdown, or as HTML if the path ends in .html.
+            The page as Markdown.
 
         Examples
         --------
@@ -564,12 +559,11 @@ class Findings:
         >>> print(model.findings.methods(people={"Anna": 8}).splitlines()[2])
         We fitted a topic model with supervision by labels (topicsteer ...) to 12 documents. ...
         """
-        suffix = "" if path is None else Path(path).suffix.lower()
-        if path is not None and suffix not in (".md", ".html"):
-            raise ValueError(f"{path}: the name must end in .md or .html.")
+        if path is not None:
+            check_suffix(Path(path), (".md",))
         found = [] if coders is None else coders_of(self._model, coders)
         measured = Measured(self._model, found, evaluation, shares, people or {})
-        page = (html if as_html or suffix == ".html" else markdown)(measured.page(title))
+        page = markdown(measured.page(title))
         if path is not None:
             write_text(path, page)
         return page
@@ -699,28 +693,17 @@ def report_data(
     """The content of a report; see `TopicModel.report`."""
     columns = [by] if isinstance(by, str) else list(by)
     parts = breakdowns(model, columns, progress) if shares or columns else []
-    state, estimator, examples = model.state_, model.estimator_, {}
+    state, examples = model.state_, {}
     if model.documents_ is not None:
         for k, name in enumerate(state.topics.names):
             shown = [(i, model.explain(row=i)) for i in state.topics.top_rows(k, EXAMPLES)]
             examples[k] = [Example(state.topics.ids[i], e.text, e.strengths(name, MARKED)) for i, e in shown]
-    declared = state.parameters.get("world")
-    world = f"{'open' if state.open else 'closed'}, not declared"
-    if declared:
-        world = f"{declared}, as declared"
-    settings = {"fingerprint of the documents": state.fingerprint, "world": world}
-    if state.interrupted:
-        settings["unfinished"] = "the fit was interrupted"
-    settings |= {k: v for k, v in estimator.get_params().items() if k not in ("init", "topics")}
     return ReportData(
         title=title,
         topics=state.topics,
         examples=examples,
-        guidance=label_effects(state.topics, state.supervision, state.profiles),
         evaluation=evaluation,
-        settings=settings | model.vectorizer_.get_params(),
         belief=model.belief,
-        codebook=topic_columns(model.codebook),
         shares=parts,
         labelled=int(state.supervision.labelled.sum()),
         documents=document_map(model, None if isinstance(map, bool) else map, progress) if map else None,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.analysis import label_advice
 from topicsteer.analysis.documents_to_label import (
     FIRST_AT_RANDOM,
     WAYS,
@@ -20,7 +19,6 @@ from topicsteer.analysis.documents_to_label import (
     least_sure,
     suggest,
 )
-from topicsteer.analysis.label_advice import label_effects
 from topicsteer.guidance.apply import FREE_THRESHOLD, merged_classes
 from topicsteer.labels.supervision import CHOSEN, PROBABILITY, Kind
 from topicsteer.model.predictor import beginning
@@ -170,16 +168,10 @@ class LabelHelp:
         """The rows of :meth:`audit` as records, with numbers of documents and topics."""
         state, guide = self._model.state_, self._model.guide_
         if guide is None:
-            raise ValueError("an audit needs labels and guidance: label some documents, and fit with guidance.")
+            raise ValueError("an audit needs labels: label some documents, and fit again.")
         left_out = guide.left_out_probabilities()
         found = state.codebook.forest.raised(merged_classes(left_out, state.groups, guide.n_known))
         return audit(found, guide.rows, state.supervision)[:n]
-
-    def effects(self) -> Frame:
-        """Table with one row per known topic: whether its labels took effect; see `label_effects`."""
-        return self._model._table(
-            label_effects(self._model.state_.topics, self._model.state_.supervision, self._model.state_.profiles)
-        )
 
     def advice(self, progress: Callable[[int, int], object] = lambda *_: None) -> StoppingAdvice:
         """Whether more labels help, from the learning curve of hidden labels.
@@ -197,7 +189,3 @@ class LabelHelp:
         settings = replace(self._model._settings(), world="closed")
         hidden = Hidden(training_corpus(self._model), settings, reuse_of(self._model.predictor_, choice=True))
         return advise(self._model.state_.supervision, hidden.scores, self._model.random_state, progress)
-
-    def proposed_keywords(self, n: int = 5) -> dict[str, list[str]]:
-        """Terms that go with each known topic and are not among its words yet, as further keywords."""
-        return label_advice.proposed_keywords(self._model.state_.topics, self._model.codebook, n)

@@ -38,10 +38,8 @@ from topicsteer.nmf.protocols import (
     Result,
     Rows,
     TermConstraints,
-    regularisation_of,
     widened,
 )
-from topicsteer.nmf.weights import many_weights
 from topicsteer.system.files import Scratch
 from topicsteer.system.memory import release_memory
 from topicsteer.system.types import JSON, Array, Progress, Report
@@ -286,8 +284,8 @@ def retain(corpus: Corpus, found: Outcome, seed: int) -> tuple[Reservoir, Histor
     return Reservoir(stay, rows.take(stay), keys[stay], E), history
 
 
-# Candidate thresholds for topic shares, for models without a guide.
-THRESHOLDS = np.linspace(0.05, 0.95, 19)
+# Threshold of topics that nothing is learnt about.
+THRESHOLD = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -421,7 +419,7 @@ def run(
             progress=stage_progress("guide", progress),
         )
         penalties = guided.penalties
-    if settings.guidance is not None and not isinstance(start, Continue):
+    if not isinstance(start, Continue):
         warn_of_unsupported(supervision, guide, guided)
         if guide is None:
             penalties = leave_empty(X, known, n_topics)
@@ -458,16 +456,14 @@ def run(
     if guided is not None:
         memberships, thresholds = guided.memberships, guided.thresholds
     else:
-        memberships = known_parts(W, result.components, supervision)
-        thresholds = np.full(known, choose_threshold(X, result.components, parameters, supervision))
+        memberships = supervision.forest.summed(proportions(W, result.components)[:, :known])
+        thresholds = np.full(known, THRESHOLD)
         penalties = None
     return Outcome(parameters, result, W, guide, memberships, thresholds, penalties, profiles, free_groups)
 
 
 def _guide(corpus: Corpus, settings: Settings, start: Start, progress: Progress | None) -> Guide | None:
     """Train the guide."""
-    if settings.guidance is None:
-        return None
     stage_progress("guide", progress)(0, None)
     reuse = start.reuse if isinstance(start, Continue) else start
     report = lambda step: stage_progress("guide", progress, step)(0, None)  # noqa: E731
@@ -511,27 +507,6 @@ def _members(membership: Array) -> sp.csr_array:
     most = float(membership.max(initial=0))
     kept = membership >= (0.5 if most >= 0.5 or not most else most / 2)
     return sp.csr_array(np.where(kept, membership, 0).astype(np.float64)[None])
-
-
-def known_parts(W: Array, H: Array, supervision: Supervision) -> Array:
-    """The part of each document that each known topic makes up, in a tree with the topics below it."""
-    return supervision.forest.summed(proportions(W, H)[:, : len(supervision.topics)])
-
-
-def choose_threshold(X: Rows, H: Array, parameters: Parameters, supervision: Supervision) -> float:
-    """The threshold on topic shares with the best mean Jaccard index on labelled documents, labels ignored."""
-    truth = supervision.indicator()
-    rows = np.flatnonzero(np.diff(truth.indptr))[:20_000]
-    if not rows.size:
-        return 0.3
-    given = truth[rows].toarray() > 0
-    W = many_weights(X.take(rows), H, None, regularisation_of(parameters, X.shape[1]), parameters.threads)
-    shares = known_parts(W, H, supervision)
-    scores = []
-    for threshold in THRESHOLDS:
-        found = shares >= threshold
-        scores.append(((found & given).sum(axis=1) / np.maximum((found | given).sum(axis=1), 1)).mean())
-    return float(THRESHOLDS[int(np.argmax(scores))])
 
 
 # --- fit ---

@@ -15,13 +15,11 @@ from topicsteer.guidance.keywords import check_keywords
 from topicsteer.labels.codebook import Codebook, Lineage, topic_columns
 from topicsteer.labels.codebook_files import LARGEST, TopicsFile, parse_codebook, parse_topics
 from topicsteer.nmf.protocols import Parameters, Rows
-from topicsteer.nmf.solvers import check_settings
 from topicsteer.report.table_files import write_table
 from topicsteer.system.types import Array
 from topicsteer.text.vectorizer import TextVectorizer
 
 if TYPE_CHECKING:
-    from topicsteer.estimator import TSNMF
     from topicsteer.model.topic_model import TopicModel
 
 # Number of free topics if the user does not choose one.
@@ -42,12 +40,10 @@ class Settings:
     parents: Mapping[str, str] | None
     path_separator: str | None
     complete: bool
-    guidance: str | None
     keywords: Mapping[str, Sequence[str]] | None
     banned: Mapping[str, Sequence[str]] | None
     descriptions: Mapping[str, str] | None
     vectorizer: TextVectorizer | None
-    estimator: TSNMF | None
     embeddings: str | None
     random_state: int
     threads: int | None
@@ -80,8 +76,7 @@ class Settings:
     def new_vectorizer(self) -> TextVectorizer:
         """An unfitted vectoriser with the options of the given one, or with the defaults."""
         if self.vectorizer is None:
-            with_meaning = self.embeddings == WORDS and self.guidance is not None
-            return TextVectorizer(threads=self.threads, weak_stop_words=with_meaning)
+            return TextVectorizer(threads=self.threads, weak_stop_words=self.embeddings == WORDS)
         return TextVectorizer(**self.vectorizer.get_params())
 
     def new_parameters(self, X: Rows, profiles: Array, *, guide: Guide | None, free: int | None = None) -> Parameters:
@@ -99,12 +94,6 @@ class Settings:
         number = len(profiles) + free
         if number == 0:
             raise ValueError("There are no labels and no free topics: label some documents, or allow free topics.")
-        if self.estimator is not None:
-            from sklearn.base import clone
-
-            given = clone(self.estimator).get_params()
-            check_settings(given)
-            return Parameters(**given | {"n_components": number})
         return Parameters(
             number,
             free_in_labelled=False,
@@ -200,7 +189,7 @@ def read_topics(path: str | Path, *, encoding: str | None = None, delimiter: str
 
 
 def write_topics(model: TopicModel, path: Path) -> None:
-    """Write the known topics of a model, with proposed keywords, as a topics file: .csv, .jsonl or .parquet."""
+    """Write the known topics of a model as a topics file: .csv, .jsonl or .parquet."""
     import polars as pl
 
-    write_table(pl.DataFrame(topic_columns(model.codebook, model.labels.proposed_keywords())), path)
+    write_table(pl.DataFrame(topic_columns(model.codebook)), path)

@@ -81,13 +81,11 @@ class Parameters(msgspec.Struct):
     topics: list[str | int | float | bool] | GivenTopics | None = None
     parents: dict[str, str] | None = None
     path_separator: str | None = None
-    guidance: str | None = None
     embeddings: Literal["words"] | None = None
     keywords: Words = None
     banned: Words = None
     descriptions: dict[str, str] | None = None
     vectorizer: VectorizerOptions | None = None
-    estimator: dict[str, Scalar] | None = None
     threads: int | None = None
 
 
@@ -95,8 +93,6 @@ class Encoder(msgspec.Struct, forbid_unknown_fields=True):
     """The origin of embeddings."""
 
     source: str = ""
-    digest: str = ""
-    column: str = ""
 
 
 class Reading(msgspec.Struct, forbid_unknown_fields=True):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from topicsteer.analysis.topics import COLUMNS, believed
+from topicsteer.analysis.topics import believed
 from topicsteer.corpora import Documents, ReadOptions
 from topicsteer.corpora.documents import Names
 from topicsteer.guidance.keywords import Embeddings, Encoder, embed, encoder_of
@@ -28,7 +28,6 @@ from topicsteer.model.predictor import (
     missing_embeddings,
     parameters_of,
     plain_parameters,
-    remembered,
 )
 from topicsteer.model.settings import Settings
 from topicsteer.model.spool import difference, documents_of, named_columns, warn_of_unread_labels, without_column
@@ -93,10 +92,6 @@ class TopicModel:
         None reads no label as a path.
     complete : bool, default=True
         Whether the labels of a document are all its known topics. False: it may have others too.
-    guidance : "auto" or None, default="auto"
-        How labels reach unlabelled documents. "auto": memberships are probabilities learnt from the labels (see
-        `topicsteer.guidance.guide`). They also guide the factorisation by penalties on unlikely topics (see
-        `topicsteer.guidance.apply`). None: the paper's method; memberships are topic shares of the factorisation.
     keywords, banned : dict of topic to list of words, optional
         Words that a known topic must contain, and words that it must not contain. Each keyword counts as a small
         document with the topic.
@@ -104,10 +99,6 @@ class TopicModel:
         Descriptions of the known topics, read together with the names.
     vectorizer : TextVectorizer, optional
         The vectoriser of the texts. Default: ``TextVectorizer()``.
-    estimator : TSNMF, optional
-        The factorisation with its own settings, seed and threads; ``n_components`` is overwritten.
-        Default: ``TSNMF(free_in_labelled=False)``, so that free topics cannot explain labelled documents. With guidance
-        also ``label_weight=None``, because unlabelled documents follow the labels already.
     embeddings : {"words", None}, default="words"
         "words": the meaning of words, from the word vectors of the package wordllama; English only. None: no meaning.
         ``fit(embeddings=...)`` takes embeddings of the documents instead.
@@ -122,7 +113,7 @@ class TopicModel:
         The fitted model as arrays and plain values: ``state_.topics`` has names, terms and documents of the topics,
         ``state_.thresholds`` the membership threshold of each known topic, ``state_.seconds`` the time of each stage.
     estimator_, vectorizer_, guide_
-        Fitted estimator, vectoriser and guide; ``guide_`` is None without labels and words, or without guidance.
+        Fitted estimator, vectoriser and guide; ``guide_`` is None without labels and words.
     codebook : Codebook
         The known topics, each with a key that never changes.
     documents_ : Documents or None
@@ -173,12 +164,10 @@ class TopicModel:
         parents: Mapping[str, str] | None = None,
         path_separator: str | None = None,
         complete: bool = True,
-        guidance: str | None = "auto",
         keywords: Mapping[str, Sequence[str]] | None = None,
         banned: Mapping[str, Sequence[str]] | None = None,
         descriptions: Mapping[str, str] | None = None,
         vectorizer: TextVectorizer | None = None,
-        estimator: TSNMF | None = None,
         embeddings: str | None = "words",
         random_state: int = 0,
         threads: int | None = None,
@@ -189,12 +178,10 @@ class TopicModel:
         self.parents = parents
         self.path_separator = path_separator
         self.complete = complete
-        self.guidance = guidance
         self.keywords = keywords
         self.banned = banned
         self.descriptions = descriptions
         self.vectorizer = vectorizer
-        self.estimator = estimator
         self.embeddings = embeddings
         self.random_state = random_state
         self.threads = threads
@@ -242,9 +229,8 @@ class TopicModel:
         text, id : str, optional
             Column names of a table; a list of text columns is joined. The model remembers its columns.
         embeddings : array (n_documents, any), encoder, callable or str, optional
-            An array, or an encoder of texts such as a sentence-transformers or model2vec model. Or their name: a .npy
-            file, or ``model2vec:FOLDER``. Memberships are then learnt from terms and
-            embeddings; the weight of the embeddings is chosen from the labels.
+            An array, the name of a .npy file, or an encoder such as a sentence-transformers model. Memberships are then
+            learnt from terms and embeddings. The labels choose the weight of the embeddings.
         after : TopicModel, optional
             An earlier model of the same documents under other labels. Its vocabulary and latent semantics are reused,
             which do not depend on labels. The result is the same as without it.
@@ -290,7 +276,7 @@ class TopicModel:
                 stack.enter_context(frugal_memory())
             if unguessed:
                 warn_of_unread_labels(corpus.documents)
-            vectors = None if self.guidance is None else for_documents(embeddings, corpus.documents)
+            vectors = for_documents(embeddings, corpus.documents)
             E = None if vectors is None else embed(vectors, corpus.documents.texts)
             encode = None if vectors is None else encoder_of(vectors)
             corpus = replace(corpus, embeddings=E, encode=encode)
@@ -465,8 +451,7 @@ class TopicModel:
         lemmatizer : callable, optional
             The lemmatizer of the fit, if there was one; functions are not stored, and new texts need it.
         encoder : encoder or callable, optional
-            The encoder of the fit, if the model was fitted with embeddings. Default: the folder of a model2vec model
-            that the model remembers.
+            The encoder of the fit, if the model was fitted with embeddings.
         embeddings : array (n_documents, any), optional
             Embeddings of the training documents, for a model that was fitted with an array of embeddings.
         frames : {"polars", "pandas"}, optional
@@ -482,7 +467,6 @@ class TopicModel:
         model.state_, model._lemmatizer, model._rows = state, lemmatizer, None
         model._frames = frames_of(state.frames) if frames is None else frames
         model._embeddings = embeddings
-        encoder = remembered(state.encoder) if encoder is None else encoder
         model._encoder = None if encoder is None else encoder_of(encoder)
         model._source = Path(path).resolve(), version
         model.documents_ = None if state.texts is None else Documents(state.ids, state.texts)
@@ -527,13 +511,6 @@ class TopicModel:
         documents = len(self.state_.ids)
         return f"<TopicModel: {known} known and {free} free topics of {documents:,} documents, {labelled:,} labelled>"
 
-    def _repr_html_(self) -> str:
-        from topicsteer.report.page import model_summary
-
-        if not hasattr(self, "state_"):
-            return model_summary(repr(self)[1:-1])
-        return model_summary(repr(self)[1:-1], self.state_.topics.table(none=True), COLUMNS, self.belief)
-
     @property
     def codebook(self) -> Codebook:
         """The known topics."""
@@ -561,7 +538,7 @@ class TopicModel:
 
     @property
     def guide_(self) -> Guide | None:
-        """The guide; None without labels and words, or without guidance."""
+        """The guide; None without labels and words."""
         return self.predictor_.guide
 
     @property
@@ -578,7 +555,7 @@ class TopicModel:
 
     @property
     def labels(self) -> LabelHelp:
-        """Help with labels: ``suggest``, ``audit``, ``advice``, ``effects`` and keywords."""
+        """Help with labels: ``suggest``, ``audit``, and ``advice``."""
         from topicsteer.model.labelling import LabelHelp
 
         return LabelHelp(self)
@@ -689,7 +666,7 @@ class TopicModel:
     @property
     def belief(self) -> str:
         """One sentence: whether documents without a known topic exist, how many, and what describes them."""
-        return believed(self.state_.topics, self.state_.open, self.state_.parameters.get("world"))
+        return believed(self.state_.topics, self.state_.parameters.get("world"))
 
     def explain(
         self,
@@ -770,16 +747,16 @@ class TopicModel:
         title: str = "Topics",
         evaluation: Evaluation | None = None,
         by: str | Sequence[str] = (),
-        shares: bool | None = None,
+        shares: bool = False,
         map: bool | Layout = True,
         progress: Progress | None = None,
     ) -> None:
-        """Write one self-contained HTML page, or an Excel workbook: topics, examples, shares, evaluation, settings.
+        """Write one self-contained HTML page: shares, topics, examples, map, evaluation.
 
         Parameters
         ----------
         path : str or Path
-            The file to write: .html, or .xlsx for a workbook with one sheet per table.
+            The file to write: .html or .htm.
         title : str, default="Topics"
             Title of the page.
         evaluation : Evaluation, optional
@@ -787,24 +764,21 @@ class TopicModel:
         by : str or sequence of str, optional
             Columns of the documents. The report shows the shares of topics by each of them; ``"date:month"`` is a
             column of dates by month. Needs the training documents.
-        shares : bool, optional
+        shares : bool, default=False
             Whether to estimate the shares of topics with their intervals, as in ``findings.prevalence``, which takes as
-            long as a fit. Default: with ``by``, and for a workbook if the model has its documents.
+            long as a fit; ``by`` does it too.
         map : bool or Layout, default=True
             Whether the page has the document map, which contains the beginning of every document; or its layout.
         progress : callable, optional
             Called with the stage, the work done, the total and a detail.
         """
         from topicsteer.model.findings import report_data
-        from topicsteer.report import page, workbook
+        from topicsteer.report import page
+        from topicsteer.report.table_files import check_suffix
 
-        excel = Path(path).suffix == ".xlsx"
-        if excel:
-            map = False
-        if shares is None:
-            shares = excel and self.documents_ is not None
+        check_suffix(Path(path), (".html", ".htm"))
         data = report_data(self, title=title, evaluation=evaluation, by=by, shares=shares, map=map, progress=progress)
-        (workbook if excel else page).write(data, path)
+        page.write(data, path)
 
     # --- for the namespaces ---
 

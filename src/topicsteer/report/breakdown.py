@@ -18,9 +18,9 @@ from topicsteer.system.values import ALL
 DRAWN = 24
 # Groups per chart; the table has all.
 GROUPS = 16
-# Rows of a table on the page; the workbook has all.
+# Rows of a table on the page; `prevalence` has all.
 ROWS = 5_000
-# Differences that a page lists; the workbook has all.
+# Differences that a page lists; `prevalence` has all.
 DIFFERENCES = 100
 
 
@@ -430,7 +430,7 @@ def _left_out(found: Breakdown, topics: int) -> str:
     if found.column and found.period is None and len(found.groups) > GROUPS:
         parts.append(f"the {GROUPS} groups with most documents of {len(found.groups):,}")
     rows = len(found.table["topic"])
-    cut = f" The table has {ROWS:,} of {rows:,} rows, and the report as .xlsx has all." if rows > ROWS else ""
+    cut = f" The table has {ROWS:,} of {rows:,} rows, and prevalence --out has all." if rows > ROWS else ""
     return (f"The charts show {' and '.join(parts)}; the table has {'more' if cut else 'all'}." if parts else "") + cut
 
 

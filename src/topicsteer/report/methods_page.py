@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from topicsteer.analysis.column_formats import Column, Grid, grid, typed
-from topicsteer.report.page import page
+from topicsteer.analysis.column_formats import Column, typed
 from topicsteer.system.templates import visible
 
 # Characters with a meaning in Markdown, at any place of a line.
@@ -40,12 +39,6 @@ class Section:
     table: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     columns: Sequence[Column] = ()
     notes: Sequence[str] = ()
-
-    @property
-    def grid(self) -> Grid:
-        """The table for a page."""
-        key = re.sub(r"\W+", "-", self.title.lower())
-        return grid(key, self.title, self.table, self.columns)
 
 
 @dataclass(frozen=True)
@@ -82,11 +75,6 @@ def markdown(methods: MethodsPage) -> str:
             blocks.append(_table(section))
         blocks += map(escaped, section.notes)
     return "\n\n".join(blocks) + "\n"
-
-
-def html(methods: MethodsPage) -> str:
-    """Return the page as one HTML file, without a script."""
-    return page("methods.html", methods.title, methods=methods)
 
 
 def escaped(text: str) -> str:

@@ -7,17 +7,16 @@ import hashlib
 import os
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
 from topicsteer import __version__
-from topicsteer.analysis import label_advice
-from topicsteer.analysis.column_formats import Column, Grid, grid, typed
+from topicsteer.analysis.column_formats import Grid, grid
 from topicsteer.analysis.evaluation import COLUMNS as SCORE_COLUMNS
 from topicsteer.analysis.evaluation import Evaluation, Verdict
 from topicsteer.analysis.explain import merged
-from topicsteer.analysis.topics import COLUMNS, Topics, corrected
+from topicsteer.analysis.topics import COLUMNS, Topics
 from topicsteer.report.breakdown import Breakdown, TopicLink, share_part
 from topicsteer.report.map_page import MappedDocuments, map_page
 from topicsteer.system.files import write_text
@@ -63,16 +62,6 @@ def page(template: str, title: str, *, scripts: Sequence[str] = (), **values: An
         script=Markup(code),  # noqa: S704 - a file of this package
         **values,
     )
-
-
-def model_summary(
-    summary: str, table: Mapping[str, Sequence[Any]] | None = None, columns: Iterable[Column] = (), belief: str = ""
-) -> str:
-    """Return a line about a model, its table of topics with all their terms, and its belief, for a notebook."""
-    values = table or {}
-    shown = typed(values, columns)
-    rows = [[column.format(cell) for column, cell in zip(shown, row, strict=True)] for row in zip(*values.values())]  # noqa: B905
-    return render("report/templates/model.html", summary=summary, columns=shown, rows=rows, belief=belief)
 
 
 def _resource(name: str) -> str:
@@ -146,7 +135,6 @@ class TopicCard:
     number: int
     name: str
     origin: str
-    share: float
     labelled: int | None
     terms: list[tuple[str, float]]
     examples: list[tuple[Hashable, Excerpt]]
@@ -157,57 +145,13 @@ class TopicCard:
         return f"topic-{self.number}"
 
 
-@dataclass(frozen=True)
-class TreeNode:
-    """A topic with the topics below it.
-
-    Parameters
-    ----------
-    card : TopicCard
-        The topic.
-    children : list of TreeNode
-        The topics below it, the largest first.
-    rest : float
-        Share of the documents that have the topic and none below it; 0 without children.
-    length : float
-        Length of the bar of its share, relative to the largest topic.
-    below : int
-        Number of all topics below it.
-    """
-
-    card: TopicCard
-    children: list[TreeNode]
-    rest: float
-    length: float
-    below: int
-
-
-def tree_of(topics: Topics, cards: Sequence[TopicCard]) -> list[TreeNode]:
-    """Return the trees of the known topics, the largest first; empty for a flat list of topics."""
-    forest = topics.forest
-    if forest.flat:
-        return []
-    largest = max(*(card.share for card in cards), 1e-30)
-    rest = topics.rest_share
-    nodes: dict[int, TreeNode] = {}
-    for k in reversed(forest.order):
-        children = sorted((nodes[child] for child in forest.children[k]), key=lambda node: -node.card.share)
-        below = sum(1 + node.below for node in children)
-        length = cards[k].share / largest
-        nodes[k] = TreeNode(cards[k], children, float(rest[k]) if children else 0.0, length, below)
-    return sorted((nodes[k] for k in forest.roots), key=lambda node: -node.card.share)
-
-
 # Sections by their id, which is also the name of their template.
 SECTIONS = {
     "documents": "Document map",
-    "tree": "Topic tree",
     "topics": "Topics",
     "shares": "Shares",
-    "guidance": "Guidance",
     "evaluation": "Evaluation",
     "all": "All topics",
-    "settings": "Settings",
 }
 
 
@@ -247,16 +191,10 @@ class ReportData:
         The topics of a fit.
     examples : mapping of int to sequence of Example
         Documents of topics, by the number of the topic.
-    guidance : mapping of str to sequence
-        The table of `topicsteer.analysis.label_advice.label_effects`, one row per known topic.
-    evaluation : Evaluation or None
-        None: not evaluated.
-    settings : mapping of str to object
-        Everything that a repetition needs.
+    evaluation : Evaluation, optional
+        Default: not evaluated.
     belief : str
         A sentence about documents that have none of the known topics.
-    codebook : mapping of str to sequence
-        Known topics with descriptions and keywords, one row per topic; for the workbook.
     shares : sequence of Breakdown
         Shares of topics in the corpus, in groups and over time. Default: the report has no such section.
     documents : MappedDocuments, optional
@@ -268,8 +206,7 @@ class ReportData:
     --------
     >>> import numpy as np
     >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
-    >>> data = ReportData("Drinks", topics, {0: [Example("a", "a leaf")]}, {"topic": ["tea"], "took effect": [True]},
-    ...                   None, {"seed": 0})
+    >>> data = ReportData("Drinks", topics, {0: [Example("a", "a leaf")]})
     >>> len(data.topics)
     2
     """
@@ -277,11 +214,8 @@ class ReportData:
     title: str
     topics: Topics
     examples: Mapping[int, Sequence[Example]]
-    guidance: Mapping[str, Sequence[Any]]
-    evaluation: Evaluation | None
-    settings: Mapping[str, Any]
+    evaluation: Evaluation | None = None
     belief: str = ""
-    codebook: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     shares: Sequence[Breakdown] = ()
     documents: MappedDocuments | None = None
     labelled: int = 0
@@ -303,7 +237,7 @@ def render_report(data: ReportData) -> str:
     --------
     >>> import numpy as np
     >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
-    >>> text = render_report(ReportData("Drinks", topics, {}, {}, None, {}))
+    >>> text = render_report(ReportData("Drinks", topics, {}))
     >>> text.startswith("<!doctype html>"), "<h1>Drinks</h1>" in text, "Not evaluated" in text
     (True, True, True)
     """
@@ -311,9 +245,7 @@ def render_report(data: ReportData) -> str:
     known = data.topics.n_known
     absent = {"documents"} if data.documents is None else set()
     absent |= set() if data.shares else {"shares"}
-    absent |= {"tree"} if data.topics.forest.flat else set()
     links = {card.name: TopicLink(card.key, card.origin) for card in topics}
-    none, measured = (corrected(data.shares[0].table) if data.shares else None) or (data.topics.none_share, "")
     content = dict[str, Any](
         sections={key: name for key, name in SECTIONS.items() if key not in absent},
         numbers={
@@ -323,20 +255,12 @@ def render_report(data: ReportData) -> str:
             "free topics": len(topics) - known,
             "labelled documents": data.labelled,
         },
-        known_share=1 - none if known else 0.0,
-        open=data.topics.open,
-        belief=f"{data.belief} {measured}".strip(),
+        belief=data.belief,
         document_map=None if data.documents is None else map_page(data.documents),
-        tree=tree_of(data.topics, topics),
         topics=topics,
         shares=[share_part(found, k, links) for k, found in enumerate(data.shares)],
-        guidance=grid(
-            "guidance-table", "Effect of the labels on each known topic", data.guidance, label_advice.COLUMNS
-        ),
-        without_effect=_without_effect(data.guidance),
         evaluation=None if data.evaluation is None else scorecard(data.evaluation),
         all_topics=_all_topics(data.topics, topics),
-        settings={str(name).replace("_", " "): value for name, value in data.settings.items()},
     )
     return page("report.html", data.title, scripts=SCRIPTS, page=content)
 
@@ -358,7 +282,7 @@ def write(data: ReportData, path: str | os.PathLike[str]) -> None:
     >>> import numpy as np
     >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write(ReportData("Drinks", topics, {}, {}, None, {}), Path(folder) / "report.html")
+    ...     write(ReportData("Drinks", topics, {}), Path(folder) / "report.html")
     ...     [file.name for file in Path(folder).iterdir()]
     ['report.html']
     """
@@ -368,13 +292,6 @@ def write(data: ReportData, path: str | os.PathLike[str]) -> None:
 # --- content of the template ---
 
 
-def _without_effect(guidance: Mapping[str, Sequence[Any]]) -> list[tuple[Any, str]]:
-    """Return topics whose labels did not take effect, each with the reason."""
-    names, took = next(iter(guidance.values()), ()), guidance.get("took effect", ())
-    reasons = guidance.get("reason", [""] * len(names))
-    return [(name, reason) for name, ok, reason in zip(names, took, reasons, strict=True) if not ok]
-
-
 def _topics(data: ReportData) -> list[TopicCard]:
     topics = data.topics
     return [
@@ -382,7 +299,6 @@ def _topics(data: ReportData) -> list[TopicCard]:
             k + 1,
             name,
             "known" if topics.known(k) else "free",
-            float(topics.share[k]),
             int(topics.labelled[k]) if topics.known(k) else None,
             topics.term_strengths(k, 8),
             [(example.id, excerpt(example.text, example.spans)) for example in data.examples.get(k, ())],
@@ -394,10 +310,9 @@ def _topics(data: ReportData) -> list[TopicCard]:
 def _all_topics(topics: Topics, cards: Sequence[TopicCard]) -> Grid:
     """Return all topics as a table to sort and to search."""
     table = topics.table(none=True)
-    largest = max(*table["share"], 1e-30)
-    bars = {"share": [share / largest for share in table["share"]]}
+    del table["mean membership"]  # people would read it as a share
     links = {"topic": [card.key for card in cards] + [""] * topics.open}
-    return grid("topic-table", "All topics", table, COLUMNS, bars=bars, links=links)
+    return grid("topic-table", "All topics", table, COLUMNS, links=links)
 
 
 @dataclass(frozen=True)
@@ -407,19 +322,16 @@ class Scorecard:
     verdict: Verdict
     summary: Grid | None = None
     topics: Grid | None = None
-    confusion: Grid | None = None
 
 
 def scorecard(evaluation: Evaluation) -> Scorecard:
     """Arrange an evaluation for a page."""
     if not evaluation.judged:
         return Scorecard(evaluation.judgement)
-    methods, topics, confusion = list(evaluation.scores), evaluation.table(), evaluation.confusion()
+    methods, topics = list(evaluation.scores), evaluation.table()
     bars = {name: topics[name] for name in ("precision", "recall", "F1")}
-    shares = [part / max(whole, 1) for part, whole in zip(confusion["documents"], confusion["of"], strict=True)]
     return Scorecard(
         evaluation.judgement,
         grid("evaluation-table", "Scores of each method", evaluation.summary(), compared=methods),
         grid("evaluation-topics", "Scores of each topic", topics, SCORE_COLUMNS, compared=methods, bars=bars),
-        grid("confusion-table", "Most frequent confusions", confusion, SCORE_COLUMNS, bars={"documents": shares}),
     )

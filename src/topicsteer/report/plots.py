@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from topicsteer.analysis.map_layout import filling
 from topicsteer.analysis.prevalence import Prevalence
 from topicsteer.analysis.topics import Topics
 from topicsteer.report.breakdown import DRAWN, Breakdown, Share
 from topicsteer.system.templates import visible
-from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,74 +19,7 @@ if TYPE_CHECKING:
 
 
 # Okabe and Ito's colours, for any colour vision; dashes and hatches repeat the distinction.
-KNOWN, FREE, PALE, INK = "#0072B2", "#D55E00", "#fbeee3", "#22262b"
-
-
-def topic_map(topics: Topics) -> Figure:
-    """Draw topics as circles, near each other if they share terms; known ones filled, free ones with a dashed edge.
-
-    A larger circle is a larger share of the documents. A list to the right has the names.
-
-    Parameters
-    ----------
-    topics : Topics
-        The topics of a fit.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
-    >>> figure = topic_map(topics)
-    >>> [text.get_text() for text in figure.axes[0].texts]
-    ['1', '2', '1  tea', '2  free']
-    """
-    figure = _figure(10, 6, constrained=False)
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Circle
-
-    width, height = 720.0, 432.0  # points
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, width), ylim=(height, 0), aspect="equal")
-    axes.axis("off")
-    radii = 24 * np.sqrt(np.maximum(topics.share, 0) / max(float(topics.share.max()), 1e-30))
-    radii = np.maximum(radii, 6)
-    room = np.array([0.65 * width, height - 30])
-    places = filling(topics.positions)
-    places[:, 1] = 1 - places[:, 1]
-    centres = _apart(24 + places * (room - 48), radii, room)
-    looks: dict[str, Any] = {"known topic": (KNOWN, KNOWN, "-", "white"), "free topic": (PALE, FREE, (0, (3, 2)), FREE)}
-    for k, ((x, y), radius) in enumerate(zip(centres, radii.tolist(), strict=True)):
-        inside, edge, dashes, colour = looks["known topic" if topics.known(k) else "free topic"]
-        axes.add_patch(Circle((x, y), radius, facecolor=inside, edgecolor=edge, linewidth=1.2, linestyle=dashes))
-        size = min(8.0, 1.5 * radius / len(str(k + 1)))
-        axes.text(x, y, str(k + 1), ha="center", va="center", fontsize=size, color=colour, weight="bold")
-    line = min(14.0, (height - 50) / len(topics))
-    for k, name in enumerate(topics.names):
-        text = _plain(f"{k + 1}  {visible(name, 40)}")
-        axes.text(0.68 * width, 15 + k * line, text, va="center", fontsize=0.65 * line, color=INK)
-    handles = [
-        Line2D([], [], marker="o", linestyle="", markersize=9, label=name, markerfacecolor=inside, markeredgecolor=edge)
-        for name, (inside, edge, *_) in looks.items()
-    ]
-    axes.legend(handles=handles, loc="lower right", ncols=2, frameon=False, fontsize=9)
-    return figure
-
-
-def _apart(centres: Array, radii: Array, room: Array) -> Array:
-    """Move overlapping circles apart, each of a pair by half of the overlap."""
-    # An invisibly small spiral separates circles on one spot, the same way each time.
-    turn = 2.4 * np.arange(len(centres))
-    centres = centres + 1e-3 * np.stack([np.cos(turn), np.sin(turn)], axis=1)
-    for _ in range(300):
-        between = centres[:, None] - centres[None]
-        distance = np.linalg.norm(between, axis=2) + np.eye(len(centres)) * 1e9
-        push = np.maximum(radii[:, None] + radii[None] + 3 - distance, 0) / (2 * distance)
-        moved = centres + (push[:, :, None] * between).sum(axis=1)
-        centres = np.clip(moved, radii[:, None], room - radii[:, None])
-    return np.asarray(centres)
+KNOWN, FREE, INK = "#0072B2", "#D55E00", "#22262b"
 
 
 def term_bars(topics: Topics, topic_names: Sequence[Hashable] | None = None, n_terms: int = 8) -> Figure:
@@ -207,14 +138,14 @@ def _share_line(axes: Axes, runs: Sequence[Sequence[tuple[int, str, Share]]]) ->
     _bare(axes)
 
 
-def _figure(width: float, height: float, *, constrained: bool = True) -> Figure:
+def _figure(width: float, height: float) -> Figure:
     """Return an empty figure, unknown to pyplot."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("plots need matplotlib: pip install matplotlib") from error
 
-    return Figure(figsize=(width, height), facecolor="white", layout="constrained" if constrained else None)
+    return Figure(figsize=(width, height), facecolor="white", layout="constrained")
 
 
 def _plain(text: str) -> str:

@@ -33,13 +33,6 @@ for (const field of document.querySelectorAll("input[data-filter]")) {
     }
   });
 }
-// Two buttons fold and unfold all branches of the tree.
-for (const button of document.querySelectorAll("button[data-fold]")) {
-  button.parentElement.hidden = false;
-  button.addEventListener("click", () => {
-    for (const branch of document.querySelectorAll("#topic-tree details")) branch.open = button.dataset.fold === "open";
-  });
-}
 // A click on a column header sorts: numbers descending first, text ascending first.
 for (const table of document.querySelectorAll("table")) {
   const body = table.tBodies[0];

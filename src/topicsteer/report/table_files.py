@@ -28,7 +28,8 @@ def check_suffix(path: Path, suffixes: Sequence[str] = SUFFIXES) -> None:
     """Raise an error unless the name of a file has one of these suffixes, and its folder exists."""
     if path.suffix not in suffixes:
         *most, last = suffixes
-        raise ValueError(f"{path}: the name must end in {', '.join(most)} or {last}.")
+        names = f"{', '.join(most)} or {last}" if most else last
+        raise ValueError(f"{path}: the name must end in {names}.")
     if not path.parent.is_dir():
         raise ValueError(f"{path}: there is no folder {path.parent}.")
 
@@ -178,9 +179,9 @@ def _join(parts: list[Path], path: Path, formats: Iterable[Column]) -> None:
     casts = [pl.col(name).cast(own.pop() if len(own) == 1 else pl.String) for name, own in kinds.items() if own]
     table = pl.concat([frame.with_columns(casts) for frame in frames])
     if path.suffix == ".xlsx":
-        from topicsteer.report.workbook import write_workbook  # which imports this module
+        from topicsteer.report.workbook import write_workbook
 
-        write_workbook({path.stem: table.collect()}, path, formats)
+        write_workbook(table.collect(), path, formats)
         return
     with replacing(path) as part:
         (table.sink_parquet if path.suffix == ".parquet" else table.sink_ndjson)(part)

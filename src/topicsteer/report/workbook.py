@@ -1,19 +1,15 @@
-"""Tables and reports as Excel workbooks: text stays text, numbers stay numbers, dates stay dates."""
+"""Tables as Excel workbooks: text stays text, numbers stay numbers, dates stay dates."""
 
 from __future__ import annotations
 
 import math
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any
 
-from topicsteer.analysis import label_advice, prevalence
 from topicsteer.analysis.column_formats import Column
-from topicsteer.analysis.topics import COLUMNS
-from topicsteer.report.page import ReportData
-from topicsteer.report.table_files import one_type
 from topicsteer.system.failures import warn_user
 from topicsteer.system.files import Scratch, replacing
 from topicsteer.system.templates import FORMULA, revealed
@@ -24,8 +20,8 @@ if TYPE_CHECKING:
     from xlsxwriter.worksheet import Worksheet
 
 
-# Limits of an Excel sheet: rows with the header, columns, characters of a cell, characters of a sheet name.
-ROWS, MOST_COLUMNS, CELL, NAME = 1 << 20, 1 << 14, 32_767, 31
+# Limits of an Excel sheet: rows with the header, columns, characters of a cell.
+ROWS, MOST_COLUMNS, CELL = 1 << 20, 1 << 14, 32_767
 # Larger whole numbers would lose digits in a cell.
 LARGEST = 10**15
 # Excel has no earlier dates that other programs agree on.
@@ -34,17 +30,13 @@ FIRST_DATE = date(1900, 3, 1)
 WIDTHS = 9, 60
 # Rows that decide on the width of a column.
 MEASURED = 200
-# Characters that a sheet name cannot have.
-_NOT_IN_NAMES = re.compile(r"[\[\]:*?/\\\x00-\x1f]")
 # Ends of lines other than the one that Excel uses.
 _LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c]")
 _FORMULA = re.compile(FORMULA)
 
 
-def write_workbook(
-    sheets: Mapping[str, pl.DataFrame], path: str | os.PathLike[str], columns: Iterable[Column] = ()
-) -> None:
-    """Write tables as the sheets of an .xlsx file; an old file stays until the new one is complete.
+def write_workbook(table: pl.DataFrame, path: str | os.PathLike[str], columns: Iterable[Column] = ()) -> None:
+    """Write a table as the only sheet of an .xlsx file; an old file stays until the new one is complete.
 
     Cells that look like formulas are text. Text that is longer than a cell can be is cut, and a warning counts these
     cells. Whole numbers of more than 15 digits, times with a zone and dates before March 1900 are written as text.
@@ -52,8 +44,7 @@ def write_workbook(
 
     Parameters
     ----------
-    sheets : mapping of str to polars.DataFrame
-        Tables by the names of their sheets. Names that Excel does not permit are changed.
+    table : polars.DataFrame
     path : path
         The file to write. Its folder must exist.
     columns : iterable of Column
@@ -62,7 +53,7 @@ def write_workbook(
     Raises
     ------
     ValueError
-        If a table has more rows or columns than a sheet can hold.
+        If the table has more rows or columns than a sheet can hold.
 
     Examples
     --------
@@ -70,78 +61,43 @@ def write_workbook(
     >>> from pathlib import Path
     >>> import polars as pl
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_workbook({"drinks": pl.DataFrame({"id": ["=1+1"], "share": [0.5]})}, folder + "/drinks.xlsx")
+    ...     write_workbook(pl.DataFrame({"id": ["=1+1"], "share": [0.5]}), folder + "/drinks.xlsx")
     ...     [file.name for file in Path(folder).iterdir()]
     ['drinks.xlsx']
     """
     import xlsxwriter
 
-    for name, table in sheets.items():
-        check_size(name, table)
+    for found, most, what in ((len(table) + 1, ROWS, "rows"), (table.width, MOST_COLUMNS, "columns")):
+        if found > most:
+            raise ValueError(
+                f"{os.fspath(path)}: the table has {found:,} {what}, and an Excel sheet holds {most:,}: "
+                "write a .csv, .jsonl or .parquet file instead."
+            )
     with Scratch() as folder, replacing(path) as part, open(part, "wb") as file:
         # Rows go to a temporary file at once, so memory holds one of them.
         options = {"constant_memory": True, "tmpdir": str(folder), "use_zip64": True, "strings_to_formulas": False}
         workbook = xlsxwriter.Workbook(file, options)
         write = _CellWriter(workbook.add_format, {column.name for column in columns if column.kind == "share"})
         try:
-            for name, (given, table) in zip(sheet_names(sheets), sheets.items(), strict=True):
-                write.table(workbook.add_worksheet(name), given, table)
+            write.table(workbook.add_worksheet("table"), table)
             workbook.close()
         except BaseException:
             for sheet in workbook.worksheets():
                 sheet.row_data_fh.close()
             raise
     if write.cut:
-        places = ", ".join(f"{column!r} (sheet {sheet!r})" for sheet, column in write.cut)
-        number = sum(write.cut.values())
+        number, names = sum(write.cut.values()), ", ".join(map(repr, write.cut))
         warn_user(
-            f"{os.fspath(path)}: texts were cut in {number:,} cell{'s' * (number != 1)} of column {places}, because "
+            f"{os.fspath(path)}: texts were cut in {number:,} cell{'s' * (number != 1)} of column {names}, because "
             f"Excel permits {CELL:,} characters. A .csv, .jsonl or .parquet file holds the whole texts."
         )
 
 
-def check_size(name: str, table: pl.DataFrame) -> None:
-    """Raise an error if a sheet cannot hold a table."""
-    for found, most, what in ((len(table) + 1, ROWS, "rows"), (table.width, MOST_COLUMNS, "columns")):
-        if found > most:
-            raise ValueError(
-                f"the table {name!r} has {found:,} {what}, and an Excel sheet holds {most:,}: "
-                "write a .csv, .jsonl or .parquet file instead."
-            )
-
-
-def sheet_names(names: Iterable[str]) -> list[str]:
-    """Return names that Excel permits for sheets: short, unique, without some characters.
-
-    Examples
-    --------
-    >>> sheet_names(["by region", "By Region", "a/b", "'", "History"])
-    ['by region', 'By Region (2)', 'a b', 'sheet', 'History (2)']
-    """
-    made: list[str] = []
-    taken = {"history"}  # Excel reserves it
-    for name in names:
-        plain = _NOT_IN_NAMES.sub(" ", revealed(name)).strip().strip("'").strip() or "sheet"
-        candidate, number = _cut_name(plain, ""), 2
-        while candidate.lower() in taken:
-            candidate, number = _cut_name(plain, f" ({number})"), number + 1
-        taken.add(candidate.lower())
-        made.append(candidate)
-    return made
-
-
-def _cut_name(name: str, ending: str) -> str:
-    """Return a name with an ending within the limit, which counts units of UTF-16."""
-    while len(f"{name}{ending}".encode("utf-16-le")) > 2 * NAME:
-        name = name[:-1]
-    return name.rstrip(" '") + ending
-
-
 class _CellWriter:
-    """Writes tables cell by cell, and counts cells that had to be cut, by sheet and column."""
+    """Writes tables cell by cell, and counts cells that had to be cut, by column."""
 
     def __init__(self, add_format: Callable[[dict[str, Any]], Format], shares: Collection[str]) -> None:
-        self.cut: dict[tuple[str, str], int] = {}
+        self.cut: dict[str, int] = {}
         self._shares, self._percent = shares, add_format({"num_format": "0.0%"})
         self._head = add_format({"bold": True, "bottom": 1})
         self._guarded_head = add_format({"bold": True, "bottom": 1, "quote_prefix": True})
@@ -151,7 +107,7 @@ class _CellWriter:
         self._moment = add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
         self._time = add_format({"num_format": "hh:mm:ss"})
 
-    def table(self, sheet: Worksheet, name: str, table: pl.DataFrame) -> None:
+    def table(self, sheet: Worksheet, table: pl.DataFrame) -> None:
         """Write a table with a header that stays visible and filters."""
         sheet.freeze_panes(1, 0)
         large = {column for column in table.columns if _too_large(table[column])}
@@ -159,21 +115,21 @@ class _CellWriter:
         for k, column in enumerate(table.columns):
             longest = max((len(str(value)) for value in (column, *first[column])), default=0)
             sheet.set_column(k, k, min(max(longest + 2, WIDTHS[0]), WIDTHS[1]))
-            self._text(sheet, 0, k, column, (name, column), self._head, self._guarded_head)
+            self._text(sheet, 0, k, column, column, self._head, self._guarded_head)
         for number, row in enumerate(table.iter_rows(), start=1):
             for k, (column, value) in enumerate(zip(table.columns, row, strict=True)):
-                self._cell(sheet, number, k, str(value) if column in large else value, (name, column))
+                self._cell(sheet, number, k, str(value) if column in large else value, column)
         if table.width:
             sheet.autofilter(0, 0, len(table), table.width - 1)
 
-    def _cell(self, sheet: Worksheet, row: int, k: int, value: Any, place: tuple[str, str]) -> None:
+    def _cell(self, sheet: Worksheet, row: int, k: int, value: Any, place: str) -> None:
         match value:
             case None:
                 return
             case bool():
                 sheet.write_boolean(row, k, value)
             case int() | float() if math.isfinite(value):
-                sheet.write_number(row, k, value, self._percent if place[1] in self._shares else None)
+                sheet.write_number(row, k, value, self._percent if place in self._shares else None)
             case float() if math.isnan(value):
                 return
             case datetime() if value.tzinfo is None and value.date() >= FIRST_DATE:
@@ -193,7 +149,7 @@ class _CellWriter:
         row: int,
         k: int,
         text: str,
-        place: tuple[str, str],
+        place: str,
         style: Format | None,
         guarded: Format,
     ) -> None:
@@ -210,63 +166,3 @@ def _too_large(column: pl.Series) -> bool:
         return False
     extremes: list[Any] = [column.min(), column.max()]
     return any(value is not None and abs(value) >= LARGEST for value in extremes)
-
-
-def sheets(data: ReportData) -> dict[str, pl.DataFrame]:
-    """Return the tables of a report by the names of their sheets; a table without rows is left out."""
-    found: dict[str, Mapping[str, Sequence[Any]]] = {
-        "topics": data.topics.table(none=True),
-        **_shares(data),
-        "examples": _examples(data),
-        "codebook": data.codebook,
-        "guidance": data.guidance,
-    }
-    if data.evaluation is not None and data.evaluation.judged:
-        found |= {"evaluation": data.evaluation.summary(), "evaluation of topics": data.evaluation.table()}
-    found["settings"] = {
-        "setting": [str(name) for name in data.settings],
-        "value": [str(value) for value in data.settings.values()],
-    }
-    return {name: _frame(table) for name, table in found.items() if len(next(iter(table.values()), ()))}
-
-
-def write(data: ReportData, path: str | os.PathLike[str]) -> None:
-    """Write the workbook; an old file at `path` stays until the new one is complete."""
-    write_workbook(sheets(data), path, (*COLUMNS, *prevalence.COLUMNS, *label_advice.COLUMNS))
-
-
-def _shares(data: ReportData) -> dict[str, Mapping[str, Sequence[Any]]]:
-    """Shares and differences, one sheet each per column."""
-    found: dict[str, Mapping[str, Sequence[Any]]] = {}
-    for part in data.shares:
-        if not part.column:
-            found["shares"] = {name: values for name, values in part.table.items() if name != "group"}
-            found["assumptions"] = {"assumption": list(part.notes)}
-            continue
-        name = f"by {part.column}"
-        found[name] = part.table
-        found[f"{name}, {'trend' if part.period else 'differences'}"] = part.differences
-    return found
-
-
-def _examples(data: ReportData) -> dict[str, list[Any]]:
-    """Return the example documents of each topic, with their whole texts."""
-    rows = [(data.topics.names[k], example) for k, some in sorted(data.examples.items()) for example in some]
-    return {
-        "topic": [name for name, _ in rows],
-        "id": one_type(example.id for _, example in rows),
-        "text": [example.text for _, example in rows],
-    }
-
-
-def _frame(table: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
-    """Return a table of polars, with hidden characters made visible: half of a surrogate pair would be refused."""
-    import polars as pl
-
-    return pl.DataFrame(
-        {
-            revealed(str(name)): [revealed(value) if isinstance(value, str) else value for value in values]
-            for name, values in table.items()
-        },
-        strict=False,
-    )

@@ -90,8 +90,8 @@ def render(template: str, **values: Any) -> str:
 
     Examples
     --------
-    >>> render("report/templates/model.html", summary="1 topic <b>", rows=[], belief="")
-    '<p>1 topic &lt;b&gt;</p>'
+    >>> "1 &lt;b&gt;" in render("analysis/templates/explanation.html", topics=[], pieces=[("", "1 <b>")])
+    True
     """
     return environment().get_template(template).render(values)
 

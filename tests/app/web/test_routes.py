@@ -572,17 +572,13 @@ def fitted(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_a_fit_reports_and_is_stored(fitted, monkeypatch):
+def test_a_fit_reports_and_is_stored(fitted):
     stages = [notice.status.stage for notice in fitted.notices if notice.kind == "fit"]
     assert "fit" in stages
     topics = fitted.views.topics()
     terms = [term for term, _ in topics.known[0].fit.terms[:4]]
     assert len(set(terms) & set(WORDS["tea"].split())) >= 3
     assert [topic.key for topic in topics.free] == ["free-0", "free-1"]
-    assert [topic.fit.reason for topic in topics.known] == ["", ""]
-    other = {**fitted.views.fitted.effects, "took effect": [False] * 2, "reason": ["too few"] * 2}
-    monkeypatch.setattr(fitted.views.fitted, "effects", other)
-    assert fitted.views.topics().known[0].fit.reason == "too few"
     document = fitted.views.document(30, "ann")
     assert document.likely[0].key == 1
     assert any(key == 1 for _, key, _ in document.pieces)

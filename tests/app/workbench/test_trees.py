@@ -113,7 +113,7 @@ def test_states_are_those_of_the_model(session):
     labels, lacks = ([names.get(row, []) for row in range(12)] for names in (training.labels, training.forbidden))
     texts = [f"word{row % 4} word{row % 3} other{row}" for row in range(12)]
     book = Codebook(tuple(topic.plain() for topic in training.topics))
-    model = TopicModel(1, topics=book, complete=training.complete, guidance=None)
+    model = TopicModel(1, topics=book, complete=training.complete)
     model.fit(Documents(list(range(12)), texts, labels, {}, lacks))
     states = model.state_.supervision.patterns[model.state_.supervision.pattern]
     for row, decision in session.decisions.items():

@@ -159,9 +159,7 @@ function effect(t) {
         : "No labels yet: it follows its name, description and keywords.",
     );
   }
-  if (!t.fit.reason) return h("p", { class: "small good" }, "✓ The labels took effect.");
-  const advice = "Label more documents, or check its labels.";
-  return h("p", { class: "small warn" }, `✗ The labels did not take effect: ${t.fit.reason}. ${advice}`);
+  return null;
 }
 
 function older(t) {

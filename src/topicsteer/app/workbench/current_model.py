@@ -8,14 +8,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.analysis.documents_to_label import Doubt, Suggestion, suggest_unknown
-from topicsteer.analysis.label_advice import label_effects
 from topicsteer.analysis.topics import Topics
 from topicsteer.app.workbench.errors import NotFound
 from topicsteer.model.topic_model import TopicModel
@@ -109,7 +108,7 @@ class CurrentModel:
     that pages need often are computed once, here. ``values`` are the memberships of documents in all columns, and
     ``has`` is True where a document has a topic. ``top`` is the strongest membership in a known topic, or P(none) if
     that is larger. ``doubt`` is 1 where it is 0.5. ``documents`` counts the documents per column. ``terms`` have
-    strengths; ``effects`` belong to labels.
+    strengths.
 
     Parameters
     ----------
@@ -146,7 +145,6 @@ class CurrentModel:
         self.top: NDArray[np.float32] = np.maximum(self.memberships.max(axis=1, initial=0.0), self.none)
         self.doubt: NDArray[np.float32] = np.asarray(1 - 2 * np.abs(self.top - 0.5), dtype=np.float32)
         self.terms = [self.result.term_strengths(k, TERMS) for k in range(len(self.result))]
-        self.effects: Mapping[str, Sequence[Any]] = label_effects(self.result, state.supervision, state.profiles)
 
     def renamed(self, topics: Mapping[int, Topic]) -> Topics:
         """Return the result under the current names of the topics."""

@@ -58,7 +58,7 @@ class Exporter:
             "model": ("model.zip", self._model),
             "report": ("report.html", self._report),
             "codebook-refi-qda": ("codebook.qdc", self._refi_qda),
-            "methods": ("methods.html", self._methods),
+            "methods": ("methods.md", self._methods),
         }
         tables: dict[str, Callable[[], pl.DataFrame]] = {
             "labels": self._labels,
@@ -278,9 +278,8 @@ class Exporter:
         rows = [row for row, d in self.session.decisions.items() if d.permitted or d.forbidden]
         people = Counter(person for row in rows for person in self.session.votes_of(row) if person != DECISION)
         title = f"Methods of {self.views.project.path.stem}"
-        text = model.findings.methods(
-            as_html=True, shares=model.findings.prevalence(), people=dict(people.most_common()), title=title
-        )
+        shares = model.findings.prevalence()
+        text = model.findings.methods(shares=shares, people=dict(people.most_common()), title=title)
         path.write_text(text, encoding="utf-8")
 
     def _refi_qda(self, path: Path) -> None:

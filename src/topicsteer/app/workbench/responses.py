@@ -126,14 +126,10 @@ class NextDocument(Reply, frozen=True):
 
 
 class TopicSummary(Reply, frozen=True):
-    """A topic in the last fit: terms, and number of documents.
-
-    ``reason`` explains labels of a known topic that did not take effect; it is empty if they did.
-    """
+    """A topic in the last fit: terms, and number of documents."""
 
     terms: list[Term]
     documents: int
-    reason: str = ""
 
 
 class KnownTopic(Reply, frozen=True):

@@ -386,7 +386,6 @@ class Views:
         return responses.KnownTopic(*about, self.session.counts[topic.key], older, fit)
 
     def _summary(self, fitted: CurrentModel, k: int) -> responses.TopicSummary:
-        """Return terms and documents of a column, and why its labels did not take effect."""
+        """Return terms and documents of a column."""
         terms = [responses.Term(visible(term, 60), round(float(strength), 3)) for term, strength in fitted.terms[k]]
-        reason = visible(fitted.effects["reason"][k], 300) if k < fitted.n_known else ""
-        return responses.TopicSummary(terms, fitted.documents[k], reason)
+        return responses.TopicSummary(terms, fitted.documents[k])
