@@ -1,4 +1,4 @@
-"""Embeddings on the command line."""
+"""Embeddings on the command line, with a real model2vec model where that package is installed."""
 
 import json
 from pathlib import Path
@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from topicsteer import TopicModel
+from topicsteer.model.predictor import Model2Vec, embeddings_named
 
 TEXTS = ["green tea leaves", "the engine of a car", "an automobile and its wheels", "espresso with milk"] * 6
 LABELS = ["drinks", "vehicles", "vehicles", "drinks"] + [""] * 20
@@ -128,7 +129,44 @@ def test_files_that_are_no_vectors(command, table, content, message):
     else:
         np.save("bad.npy", content, allow_pickle=True)
     unknown = command("fit", "train.csv", "--embeddings", "vector")
-    assert "embeddings are 'vector': expected a .npy file, or an encoder" in unknown.stderr
+    assert "embeddings are 'vector': expected a .npy file, or model2vec:FOLDER" in unknown.stderr
     done = command("fit", "train.csv", "--embeddings", "bad.npy")
     assert done.exit_code == 1
     assert message in done.stderr
+
+
+def static_model(folder):
+    """A small model of model2vec's own class, with a tokenizer of whole words."""
+    model2vec = pytest.importorskip("model2vec")
+    tokenizers = pytest.importorskip("tokenizers")
+    words = sorted({word for text in TEXTS for word in text.split()})
+    vocabulary = {"[UNK]": 0, "[PAD]": 1} | {word: i for i, word in enumerate(words, 2)}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    weights = np.random.default_rng(0).normal(size=(len(vocabulary), 8)).astype(np.float32) / 9
+    for word, i in vocabulary.items():
+        weights[i, int(word in ("tea", "espresso", "milk", "leaves"))] += 1
+    model2vec.StaticModel(weights, tokenizer).save_pretrained(folder)
+
+
+def test_a_model2vec_model_in_a_folder(command, table):
+    static_model("encoder")
+    done = command("fit", "train.csv", "--text", "text", "--free", "0", "--embeddings", "model2vec:encoder")
+    assert done.exit_code == 0, done.stderr
+    model = TopicModel.load("model")
+    assert model.state_.encoder["source"].startswith("model2vec:/")
+    assert predicted(command) == ["drinks", "vehicles"]  # the encoder is remembered
+    assert command("explain", "model", "milk with tea").exit_code == 0
+    static_model("other")
+    assert predicted(command, "--embeddings", "model2vec:other") == ["drinks", "vehicles"]
+    embeddings_named("model2vec:encoder").folder.rename("moved")
+    gone = command("predict", "model", "new.parquet")
+    assert "encoder is not the folder of a model2vec model" in gone.stderr
+    assert predicted(command, "--embeddings", "model2vec:moved") == ["drinks", "vehicles"]
+    with pytest.raises(ValueError, match="is another model2vec model than that of the fit"):
+        Model2Vec(embeddings_named("model2vec:moved").folder, "0" * 32).check()
+    Path("moved/model.safetensors").write_bytes(b"\xff" * 64)
+    assert (
+        "cannot be read as a model2vec model"
+        in command("predict", "model", "new.parquet", "--embeddings", "model2vec:moved").stderr
+    )

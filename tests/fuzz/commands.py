@@ -101,6 +101,8 @@ WORDS += [
     "🜚",
     "\u202e",
     "None",
+    "model2vec:",
+    "model2vec:texts",
     "vectors.npy",
     "objects.npy",
     "ftp://x",

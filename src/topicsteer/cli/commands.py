@@ -42,13 +42,13 @@ from topicsteer.cli.reading import (
     TopicsFile,
     Work,
     World,
-    check_embeddings,
     cluster,
     load,
     load_with_documents,
     named_embeddings,
     notify_report,
     or_standard_input,
+    own_embeddings,
     read,
     read_any,
     read_corpus,
@@ -214,7 +214,7 @@ def evaluate(
         vectors = named_embeddings(embeddings)
         documents = read_corpus(source, reading, use, memory, judged, progress=progress)
         if embeddings is None and fitted is not None:
-            check_embeddings(fitted)
+            vectors = own_embeddings(fitted)
         result = judged.evaluate(documents, embeddings=vectors, folds=folds, progress=progress)
     if out is not None:
         write(pl.DataFrame(result.table()), out)
@@ -429,9 +429,7 @@ def report(
             raise ValueError("--by and --evaluate need the training documents: pass their file after the model.")
         found = None
         if evaluate and documents is not None:
-            vectors = named_embeddings(embeddings, fitted)
-            if vectors is None:
-                check_embeddings(fitted)
+            vectors = named_embeddings(embeddings, fitted) or own_embeddings(fitted)
             found = fitted.evaluate(documents, fitted.state_.supervision, embeddings=vectors, progress=progress)
         name = title or f"Topics of {source.name if source else model}"
         if out.suffix == ".md":

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from topicsteer import TopicModel
     from topicsteer.corpora import Documents, EmptyTable, ReadOptions, ReadReport
-    from topicsteer.model.predictor import VectorFile
+    from topicsteer.model.predictor import NamedEmbeddings
     from topicsteer.model.spool import Spool
     from topicsteer.system.types import Progress
 
@@ -346,7 +346,7 @@ def load_with_documents(path: Path, source: Path | None, reading: ReadOptions) -
     return fitted if source is None else fitted.attach(read(source, reading, fitted))
 
 
-def named_embeddings(name: str | None, fitted: TopicModel | None = None) -> VectorFile | None:
+def named_embeddings(name: str | None, fitted: TopicModel | None = None) -> NamedEmbeddings | None:
     """The embeddings of --embeddings for a fit, or for new texts of a fitted model; None without a file or encoder."""
     from topicsteer.model.predictor import embeddings_named
     from topicsteer.model.settings import BUILT_IN
@@ -360,9 +360,11 @@ def named_embeddings(name: str | None, fitted: TopicModel | None = None) -> Vect
     return None if name in BUILT_IN else embeddings_named(name)
 
 
-def check_embeddings(fitted: TopicModel) -> None:
-    """Raise an error if an evaluation of a fitted model needs embeddings."""
-    from topicsteer.model.predictor import missing_embeddings
+def own_embeddings(fitted: TopicModel) -> NamedEmbeddings | None:
+    """The embeddings that a fitted model remembers, for an evaluation; an error if it needs others."""
+    from topicsteer.model.predictor import missing_embeddings, remembered
 
-    if fitted.state_.uses_embeddings:
+    found = remembered(fitted.state_.encoder)
+    if found is None and fitted.state_.uses_embeddings:
         raise ValueError(missing_embeddings(fitted.state_.encoder))
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,8 +37,68 @@ if TYPE_CHECKING:
     from topicsteer.text.vectorizer import TextVectorizer
 
 
+# Beginning of the name of a model2vec model.
+MODEL2VEC = "model2vec:"
+# Files of a model2vec model that decide its embeddings.
+MODEL_FILES = ("model.safetensors", "tokenizer.json")
 # Largest number of columns.
 WIDEST = 100_000
+
+
+class Model2Vec:
+    """A model2vec model in a folder of this machine, loaded when it is first used.
+
+    Parameters
+    ----------
+    folder : Path
+    digest : str, optional
+        Hash of the model that is expected, such as that of the fit.
+    """
+
+    def __init__(self, folder: Path, digest: str | None = None) -> None:
+        self.folder, self._expected = folder, digest
+
+    @property
+    def source(self) -> str:
+        """Its name."""
+        return f"{MODEL2VEC}{self.folder.absolute()}"
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of the files of the model."""
+        found = hashlib.sha256()
+        for name in MODEL_FILES:
+            with (self.folder / name).open("rb") as file:
+                found.update(hashlib.file_digest(file, "sha256").digest())
+        return found.hexdigest()[:32]
+
+    @cached_property
+    def _model(self) -> Any:
+        if missing := [name for name in MODEL_FILES if not (self.folder / name).is_file()]:
+            raise ValueError(
+                f"{self.folder} is not the folder of a model2vec model: it has no {missing[0]}."
+                f" Pass the folder with --embeddings {MODEL2VEC}FOLDER."
+            )
+        if self._expected not in (None, self.digest):
+            raise ValueError(
+                f"{self.folder} is another model2vec model than that of the fit: pass the folder of that one."
+            )
+        try:
+            from model2vec import StaticModel
+        except ImportError as error:
+            raise ImportError(f"{error}. Embeddings by model2vec: pip install 'topicsteer[embeddings]'") from error
+        try:
+            return StaticModel.from_pretrained(str(self.folder))  # a folder, so nothing is downloaded
+        except Exception as error:  # of safetensors, of tokenizers, and of model2vec itself
+            raise ValueError(f"{self.folder} cannot be read as a model2vec model: {error}") from error
+
+    def check(self) -> None:
+        """Raise an error if the model cannot be used."""
+        assert self._model is not None  # noqa: S101
+
+    def encode(self, texts: Sequence[str]) -> Array:
+        """One row per text."""
+        return np.asarray(self._model.encode(list(texts)), dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,35 +143,50 @@ class VectorFile:
             raise ValueError(_wrong_rows(self.path, len(self.vectors), rows, 0))
 
 
-# Embeddings of any kind, or the name of their file.
+NamedEmbeddings = Model2Vec | VectorFile
+# Embeddings of any kind, or their name.
 AnyEmbeddings = Embeddings | str | VectorFile
 
 
-def embeddings_named(name: str) -> VectorFile:
-    """Embeddings by the name of their file, which must be readable."""
+def embeddings_named(name: str) -> NamedEmbeddings:
+    """Embeddings by their name: ``vectors.npy`` or ``model2vec:FOLDER``, which must be usable."""
+    if name.startswith(MODEL2VEC):
+        encoder = Model2Vec(Path(name.removeprefix(MODEL2VEC)).expanduser())
+        encoder.check()
+        return encoder
     if not name.lower().endswith(".npy"):
-        raise ValueError(f"embeddings are {name!r}: expected a .npy file, or an encoder in Python.")
+        raise ValueError(f"embeddings are {name!r}: expected a .npy file, or {MODEL2VEC}FOLDER.")
     file = VectorFile(Path(name).expanduser())
     file.vectors  # noqa: B018, an unreadable file is refused at once
     return file
 
 
 def for_documents(source: AnyEmbeddings | None, documents: Documents) -> Embeddings | None:
-    """Embeddings of documents: a file must have one row per document, or per row of their table."""
+    """The embeddings of some documents: rows of a file; an encoder or an array as it is."""
     source = embeddings_named(source) if isinstance(source, str) else source
     return source.rows(documents) if isinstance(source, VectorFile) else source
 
 
 def described(source: AnyEmbeddings) -> dict[str, JSON]:
-    """The memory of a model of its embeddings: their name."""
+    """The memory of a model of its embeddings: their name, and a hash of a model2vec model."""
     if isinstance(source, str):
-        source = embeddings_named(source)
+        return described(embeddings_named(source))
+    if isinstance(source, Model2Vec):
+        return {"source": source.source, "digest": source.digest}
     if isinstance(source, VectorFile):
         return {"source": source.source}
     encode = encoder_of(source)
     if encode is None:
         return {"source": "an array"}
     return {"source": getattr(source, "__name__", type(source).__name__)}
+
+
+def remembered(encoder: Mapping[str, Any]) -> Model2Vec | None:
+    """The encoder that a model remembers, if it can be loaded from a folder."""
+    source = str(encoder.get("source", ""))
+    if not source.startswith(MODEL2VEC):
+        return None
+    return Model2Vec(Path(source.removeprefix(MODEL2VEC)), encoder.get("digest"))
 
 
 def missing_embeddings(encoder: Mapping[str, Any], width: int | None = None) -> str:

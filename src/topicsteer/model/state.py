@@ -93,6 +93,8 @@ class Encoder(msgspec.Struct, forbid_unknown_fields=True):
     """The origin of embeddings."""
 
     source: str = ""
+    digest: str = ""
+    column: str = ""
 
 
 class Reading(msgspec.Struct, forbid_unknown_fields=True):

@@ -28,6 +28,7 @@ from topicsteer.model.predictor import (
     missing_embeddings,
     parameters_of,
     plain_parameters,
+    remembered,
 )
 from topicsteer.model.settings import Settings
 from topicsteer.model.spool import difference, documents_of, named_columns, warn_of_unread_labels, without_column
@@ -229,8 +230,9 @@ class TopicModel:
         text, id : str, optional
             Column names of a table; a list of text columns is joined. The model remembers its columns.
         embeddings : array (n_documents, any), encoder, callable or str, optional
-            An array, the name of a .npy file, or an encoder such as a sentence-transformers model. Memberships are then
-            learnt from terms and embeddings. The labels choose the weight of the embeddings.
+            An array, or an encoder of texts such as a sentence-transformers or model2vec model. Or their name: a .npy
+            file, or ``model2vec:FOLDER``. Memberships are then learnt from terms and
+            embeddings; the weight of the embeddings is chosen from the labels.
         after : TopicModel, optional
             An earlier model of the same documents under other labels. Its vocabulary and latent semantics are reused,
             which do not depend on labels. The result is the same as without it.
@@ -451,7 +453,8 @@ class TopicModel:
         lemmatizer : callable, optional
             The lemmatizer of the fit, if there was one; functions are not stored, and new texts need it.
         encoder : encoder or callable, optional
-            The encoder of the fit, if the model was fitted with embeddings.
+            The encoder of the fit, if the model was fitted with embeddings. Default: the folder of a model2vec model
+            that the model remembers.
         embeddings : array (n_documents, any), optional
             Embeddings of the training documents, for a model that was fitted with an array of embeddings.
         frames : {"polars", "pandas"}, optional
@@ -467,6 +470,7 @@ class TopicModel:
         model.state_, model._lemmatizer, model._rows = state, lemmatizer, None
         model._frames = frames_of(state.frames) if frames is None else frames
         model._embeddings = embeddings
+        encoder = remembered(state.encoder) if encoder is None else encoder
         model._encoder = None if encoder is None else encoder_of(encoder)
         model._source = Path(path).resolve(), version
         model.documents_ = None if state.texts is None else Documents(state.ids, state.texts)

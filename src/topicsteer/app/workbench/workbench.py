@@ -30,7 +30,7 @@ from topicsteer.app.workbench.views import Copies, Views
 from topicsteer.corpora import Documents
 from topicsteer.guidance.keywords import embed
 from topicsteer.labels.codebook import Codebook
-from topicsteer.model.predictor import VectorFile, embeddings_named, for_documents
+from topicsteer.model.predictor import MODEL2VEC, Model2Vec, VectorFile, embeddings_named, for_documents
 from topicsteer.model.settings import BUILT_IN, read_topics
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.system.files import Scratch, replacing
@@ -64,7 +64,8 @@ class TextFeatures:
         if name in BUILT_IN:
             return cls(name)
         if name != VECTORS:
-            raise ValueError(f"{project.path}: the project has unknown embeddings {name!r}: create another project.")
+            named = embeddings_named(f"{MODEL2VEC}{str(name).removeprefix(MODEL2VEC)}")
+            return cls(named.source if isinstance(named, Model2Vec) else None)
         file = VectorFile(vector_file(project.path))
         file.check_rows(len(project))
         return cls(file.source, file.vectors)
@@ -89,7 +90,10 @@ def choose_embeddings(path: Path, documents: Documents, embeddings: str | None) 
     """
     if embeddings is None or embeddings in BUILT_IN:
         return {} if BUILT_IN[embeddings] else {"embeddings": "none"}
-    vectors = embed(embeddings_named(embeddings).rows(documents), documents.texts)
+    named = embeddings_named(embeddings)
+    if isinstance(named, Model2Vec):
+        return {"embeddings": named.source}
+    vectors = embed(named.rows(documents), documents.texts)
     with replacing(vector_file(path)) as part, part.open("wb") as file:
         np.save(file, vectors, allow_pickle=False)
     return {"embeddings": VECTORS}
