@@ -102,3 +102,8 @@ def planted_rows(n_topics, size=30, own=8, noise=0.3, seed=0):
     X += rng.random(X.shape) * (rng.random(X.shape) < 0.5) * (which[:, None] == np.arange(t) // own)
     X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-9)
     return sp.csr_array(X.astype(np.float32)), which
+
+
+def vector_of(mix):
+    """All numbers of a mix of scores."""
+    return np.array([*mix.weights, mix.coupling, mix.intercept])

@@ -12,7 +12,6 @@ from sklearn.preprocessing import normalize
 
 from topicsteer.backends import as_rows
 from topicsteer.backends.block_folder import write_blocks
-from topicsteer.guidance import apply
 from topicsteer.guidance.apply import (
     ROWS,
     THRESHOLD_RANGE,
@@ -20,13 +19,10 @@ from topicsteer.guidance.apply import (
     apply_labels,
     best_thresholds,
     choose_thresholds,
-    leave_empty,
     merged_classes,
     topic_classes,
     topic_penalties,
     topic_probabilities,
-    unsupported_topics,
-    warn_of_unsupported,
 )
 from topicsteer.guidance.features import Sample
 from topicsteer.guidance.regression import Choice
@@ -34,6 +30,7 @@ from topicsteer.guidance.train import learn_guide
 from topicsteer.labels.codebook import Lineage
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.forms import supervise
+from topicsteer.model.pipeline import leave_empty, unsupported_topics, warn_of_unsupported
 
 STARTS = [0, 13, 13, 40, 90]
 TOPICS = [(0,), (1,), (2,)]
@@ -229,11 +226,11 @@ def test_an_open_world_has_free_topics_and_p_none(tmp_path):
 
 def test_topics_without_any_support_are_named(problem):
     _, _, supervision, learnt = problem
-    assert unsupported_topics(supervision, learnt) == ["nobody"]
+    assert unsupported_topics(supervision, learnt) == ["'nobody'"]
     with pytest.warns(UserWarning, match="'nobody'"):
         warn_of_unsupported(supervision, learnt)
     assert unsupported_topics(supervise(["a"], 1), learnt) == []  # after an edit
-    many = supervise(None, 90, topics=[f"t{k}" for k in range(apply.SHOWN + 3)])
+    many = supervise(None, 90, topics=[f"t{k}" for k in range(11)])
     with pytest.warns(UserWarning, match="and 3 more"):
         warn_of_unsupported(many, None)
 

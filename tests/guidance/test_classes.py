@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
-from problems import planted_rows
+from problems import planted_rows, vector_of
 from scipy.special import expit
 
 from topicsteer.guidance import classes, constants
@@ -186,7 +186,7 @@ def test_threads_do_not_matter():
             found.append(learn(replace(task, run=run)))
     for name in ("softmax", "ridge", "centroids", "ratios", "shares", "hidden", "probabilities"):
         np.testing.assert_array_equal(*(getattr(learnt, name) for learnt in found), err_msg=name)
-    np.testing.assert_array_equal(*(learnt.mix.vector for learnt in found))
+    np.testing.assert_array_equal(*(vector_of(learnt.mix) for learnt in found))
     assert found[0].choice == found[1].choice
 
 

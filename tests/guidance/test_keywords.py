@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from topicsteer.backends import as_rows
 from topicsteer.corpora import load_docstrings
 from topicsteer.guidance.features import Sample
-from topicsteer.guidance.keywords import TopicTexts, check_keywords, described, term_constraints_of, topic_texts
+from topicsteer.guidance.keywords import TopicTexts, described, term_constraints_of, topic_texts
 from topicsteer.guidance.train import learn_guide
 from topicsteer.labels.codebook import Codebook, Topic
 from topicsteer.labels.forms import supervise
@@ -76,14 +76,6 @@ def test_one_wrong_label_costs_at_most_a_third_of_the_precision_of_keywords_on_a
         others = np.arange(len(topics)) != k
         assert after.topics[others].mean() > 0.98 * before.topics[others].mean()
     assert np.mean(kept) > 2 / 3
-
-
-def test_words_of_an_unknown_topic_and_texts_instead_of_lists_are_errors():
-    check_keywords("keywords", {"tea": ["leaf"]}, ["tea"])
-    with pytest.raises(ValueError, match="'milk', which is not one of tea"):
-        check_keywords("keywords", {"milk": ["cow"]}, ["tea"])
-    with pytest.raises(ValueError, match="expected a list of words"):
-        check_keywords("banned", {"tea": "leaf"}, ["tea"])
 
 
 def test_a_word_of_two_topics_finds_documents_of_both():

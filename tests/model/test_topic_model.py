@@ -7,6 +7,7 @@ from problems import planted_texts
 from topicsteer import TopicModel
 from topicsteer.analysis.topics import Topics
 from topicsteer.corpora import Documents
+from topicsteer.model.settings import check_keywords
 from topicsteer.system import arrays as storage
 from topicsteer.system.arrays import StorageError
 from topicsteer.text import TextVectorizer
@@ -369,3 +370,11 @@ def test_at_most_thirty_public_names():
     arguments = set(model.get_params()) - {"topics"}
     public = {name for name in {*dir(TopicModel), *vars(model)} if not name.startswith("_")} - arguments
     assert len(public) <= 30, sorted(public)
+
+
+def test_words_of_an_unknown_topic_and_texts_instead_of_lists_are_errors():
+    check_keywords("keywords", {"tea": ["leaf"]}, ["tea"])
+    with pytest.raises(ValueError, match="'milk', which is not one of tea"):
+        check_keywords("keywords", {"milk": ["cow"]}, ["tea"])
+    with pytest.raises(ValueError, match="expected a list of words"):
+        check_keywords("banned", {"tea": "leaf"}, ["tea"])

@@ -31,7 +31,7 @@ from topicsteer.labels.forest import Forest
 from topicsteer.labels.supervision import Kind
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.types import Array
-from topicsteer.system.values import ALL, NONE
+from topicsteer.system.values import ALL, NONE, listed
 
 # Positive labels at which a topic's own weight counts as much as the weight of all topics together.
 WEIGHT_LABELS = 10.0
@@ -532,8 +532,6 @@ WARNING = "Warning:"
 FEW_LABELS = 10
 # Groups up to this number are compared in pairs; more are compared with the largest of them.
 PAIRS = 10
-# Topics and groups that a sentence names at most.
-NAMED = 5
 # Columns of the tables, for terminal and pages.
 COLUMNS = (
     Column("topic"),
@@ -825,25 +823,25 @@ def _sentences(result: Prevalence, sample: Sample, found: Estimates, n_known: in
         doubts = np.abs(found.doubts[: len(names)])
         apart = [k for k in np.argsort(-doubts) if doubts[k] > SUSPICIOUS]
         if apart:
-            listed = _listed([f"{names[k]} ({'too many' if found.doubts[k] > 0 else 'too few'})" for k in apart])
+            named = listed([f"{names[k]} ({'too many' if found.doubts[k] > 0 else 'too few'})" for k in apart])
             lines.append(
-                f"{WARNING} the labelled documents do not look like the others. By the predictions, they have {listed}."
+                f"{WARNING} the labelled documents do not look like the others. By the predictions, they have {named}."
                 " The shares are probably wrong. Draw documents with suggest --how prevalence, and label them."
             )
     unknown = [names[k] for k in np.flatnonzero(found.drawn[0, :n_known] == 0) if sample.by_chance.any()]
     if unknown:
-        lines.append(f"No interval for {_listed(unknown)}: no label drawn by chance decides whether a document has it.")
+        lines.append(f"No interval for {listed(unknown)}: no label drawn by chance decides whether a document has it.")
     partly = np.isnan(sample.labels[:, :n_known]).any(axis=0) & (found.drawn[0, :n_known] > 0)
     lower = np.array(tree.forest.parents) >= 0
     for which, others in ((partly & ~lower, "the others"), (partly & lower, "the others with the same topic above")):
         if which.any():
             lines.append(
-                f"Labels are incomplete for {_listed([names[k] for k in np.flatnonzero(which)])}: documents with "
+                f"Labels are incomplete for {listed([names[k] for k in np.flatnonzero(which)])}: documents with "
                 f"unknown labels are assumed to be like {others}."
             )
     if several := set(tree.below) - set(tree.excluding(sample.labels)):
         lines.append(
-            f"Documents may have several topics below {_listed([names[k] for k in sorted(several)])}: the shares below "
+            f"Documents may have several topics below {listed([names[k] for k in sorted(several)])}: the shares below "
             "then add up to more."
         )
     if len(result.topics) - len(result.rests) > n_known + 1:
@@ -855,7 +853,7 @@ def _sentences(result: Prevalence, sample: Sample, found: Estimates, n_known: in
         if g and drawn[g] < FEW_LABELS and result.documents[g]
     ]
     if few:
-        lines.append(f"Groups with few labels drawn by chance have wide intervals: {_listed(few)}.")
+        lines.append(f"Groups with few labels drawn by chance have wide intervals: {listed(few)}.")
     return [*lines, *(result.by.notes if result.by else ())]
 
 
@@ -879,9 +877,3 @@ def _assumption(sample: Sample) -> str:
     if alone:
         text += f"; {alone:,} others were chosen in another way and stand for themselves alone"
     return f"{text}."
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return names in a sentence, not too many of them."""
-    more = len(names) - NAMED
-    return ", ".join(names[:NAMED]) + (f" and {more:,} more" if more > 0 else "")

@@ -7,7 +7,7 @@ The process that holds a block of documents computes its memberships and penalti
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -21,7 +21,6 @@ from topicsteer.labels.forest import FLAT, Forest
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, Supervision
 from topicsteer.nmf.blocks import slices
 from topicsteer.nmf.protocols import DenseStore, Rows, SparseStore
-from topicsteer.system.failures import warn_user
 from topicsteer.system.types import Array
 
 # Penalty of a topic that is e times less likely than the likeliest; the second number is for an open world, where free
@@ -96,54 +95,6 @@ def topic_penalties(
     return sp.vstack(blocks, format="csr") if blocks else sp.csr_array((0, n_components), dtype=np.float32)
 
 
-# Number of topics that a warning lists.
-SHOWN = 8
-
-
-def unsupported_topics(supervision: Supervision, guide: Guide | None) -> list[Hashable]:
-    """Topics that nothing ties to a document; none after an edit that changed the number of known topics."""
-    names, counts = supervision.topics, supervision.counts
-    covered = np.zeros(len(names), dtype=np.bool_) if guide is None else guide.covers[: guide.n_known]
-    if len(covered) != len(names):
-        return []
-    return [name for name, tied in zip(names, covered | (counts > 0), strict=True) if not tied]
-
-
-def absent_topics(supervision: Supervision, guided: GuideOutput) -> list[Hashable]:
-    """Topics without a label whose threshold no document reaches."""
-    found = supervision.counts > 0
-    for rows in slices(len(guided.memberships), PENALTY_ROWS):
-        found |= (guided.memberships[rows, : len(found)] >= guided.thresholds).any(axis=0)
-    return [name for name, has in zip(supervision.topics, found, strict=True) if not has]
-
-
-def warn_of_unsupported(supervision: Supervision, guide: Guide | None, guided: GuideOutput | None = None) -> None:
-    """Warn about topics without any document."""
-    unsupported = unsupported_topics(supervision, guide)
-    if unsupported:
-        warn_user(
-            f"Nothing ties these topics to a document, so they are empty: {_listed(unsupported)}. None of their words "
-            "occurs in the corpus, and they have no label. Label a document, or add keywords that occur."
-        )
-    absent = [] if guided is None else absent_topics(supervision, guided)
-    absent = [name for name in absent if name not in unsupported]
-    if absent:
-        warn_user(f"No document seems to be about {_listed(absent)}: add keywords, or label a document.")
-
-
-def _listed(names: Sequence[Hashable]) -> str:
-    """The first names, and the number of the others."""
-    shown = ", ".join(repr(str(name)) for name in names[:SHOWN])
-    return shown + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
-
-
-def leave_empty(X: Rows, known: int, n_components: int) -> sp.csr_array | None:
-    """Penalties that leave all known topics empty, for a fit without a guide; None without known topics."""
-    if not known:
-        return None
-    return topic_penalties(np.zeros((X.shape[0], known)), np.zeros(known, dtype=np.bool_), n_components)
-
-
 # Thresholds are chosen from at most this many documents.
 THRESHOLD_DOCUMENTS = 50_000
 # Documents and topics per block of work: blocks of other sizes would change the last digits of memberships.
@@ -206,12 +157,13 @@ def apply_guide(
     width = len(groups) + guide.open
     memberships = X.dense_store(folder, "memberships", width, np.float32)
     penalties = X.sparse_store(folder, "penalties", n_components, X.dtype)
+    sampled = np.arange(X.shape[0]) % step == 0
     blocks = [
-        _BlockInput(
+        (
             number,
             replace(supervision, pattern=supervision.pattern[a:b]),
+            sampled[a:b],
             None if embeddings is None else embeddings[a:b],
-            slice(-a % step, None, step),
         )
         for number, (a, b) in enumerate(itertools.pairwise(X.starts.tolist()))
     ]
@@ -234,19 +186,9 @@ def apply_guide(
     return GuideOutput(memberships.close(), thresholds, penalties.close())
 
 
-@dataclass(frozen=True)
-class _BlockInput:
-    """Labels and embeddings of the documents of a block; ``sampled`` selects documents to choose thresholds from."""
-
-    number: int
-    supervision: Supervision
-    embeddings: Array | None
-    sampled: slice
-
-
 def _apply_to_block(
     X: sp.csr_array,
-    block: _BlockInput,
+    block: tuple[int, Supervision, NDArray[np.bool_], Array | None],
     *,
     guide: Guide,
     groups: Sequence[Sequence[int]],
@@ -257,34 +199,31 @@ def _apply_to_block(
 ) -> Array:
     """Write memberships and penalties of a block; return the probabilities of its sampled documents.
 
+    The block has a number, labels, a mark of sampled documents, and embeddings.
     Documents pass through in smaller blocks, so that no more than the memberships is dense for all of them.
     """
-    known = len(block.supervision.topics)  # after an edit, not the number that the guide was trained with
+    number, labels, sampled, embeddings = block
+    known = len(labels.topics)  # after an edit, not the number that the guide was trained with
     covered = covered_topics(guide, groups)
-    sampled = np.zeros(X.shape[0], dtype=np.bool_)
-    sampled[block.sampled] = True
-    sample = np.empty((int(sampled.sum()), known), dtype=np.float32)
-    places = np.append(0, np.cumsum(sampled))
+    sample = [np.empty((0, known), dtype=np.float32)]
     found_penalties = [sp.csr_array((0, n_components), dtype=X.dtype)]
-    forest = block.supervision.forest
+    forest = labels.forest
 
     def belongs() -> Iterator[Array]:
         for rows in slices(X.shape[0], ROWS):
-            E = None if block.embeddings is None else block.embeddings[rows]
-            supervision = replace(block.supervision, pattern=block.supervision.pattern[rows])
-            found = topic_probabilities(
-                guide.probabilities(X[rows], threads, embeddings=E), groups, forest, known, guide
-            )
+            supervision = replace(labels, pattern=labels.pattern[rows])
+            P = guide.probabilities(X[rows], threads, embeddings=None if embeddings is None else embeddings[rows])
+            found = topic_probabilities(P, groups, forest, known, guide)
             own = apply_labels(found, supervision)
             options = {"open_world": guide.open, "by_names": not guide.chosen_from}
             rest = forest.rest(own[:, : len(groups)])
             found_penalties.append(topic_penalties(rest, covered, n_components, supervision.decided, **options))
-            sample[places[rows.start] : places[rows.stop]] = found[sampled[rows], :known]
+            sample.append(found[sampled[rows], :known])
             yield own
 
-    memberships.write(block.number, belongs())
-    penalties.put(block.number, sp.csr_array(sp.vstack(found_penalties, format="csr")))
-    return sample
+    memberships.write(number, belongs())
+    penalties.put(number, sp.csr_array(sp.vstack(found_penalties, format="csr")))
+    return np.concatenate(sample)
 
 
 def merged_classes(probabilities: Array, groups: Sequence[Sequence[int]], n_known: int) -> Array:

@@ -219,8 +219,9 @@ def learn(task: Task, choice: Choice | None = None) -> Learnt:
     fold_of = folds_of(task)
     n_folds = int(fold_of.max(initial=-1)) + 1
     counts = (task.given.sum(axis=0) + task.of_names.sum(axis=0))[: task.n_known]
-    seen = task.given[:, : task.n_known].any(axis=0)
-    fitted = int(task.hideable.sum()) >= constants.MIN_LABELS and n_folds > 1 and _most_have_several(counts[seen])
+    several = counts[task.given[:, : task.n_known].any(axis=0)] > 1  # hidden labels leave others to learn from
+    fitted = int(task.hideable.sum()) >= constants.MIN_LABELS and n_folds > 1
+    fitted &= several.sum() >= 0.8 * max(len(several), 1)
     visible = [np.ones(len(task.rows), dtype=np.bool_)]
     if fitted:
         visible += [fold_of != fold for fold in range(n_folds)]
@@ -272,11 +273,6 @@ def learn(task: Task, choice: Choice | None = None) -> Learnt:
     last = evidence[0]
     maps = (*models[0], last.centroids, last.ratios, last.shares)
     return Learnt(*maps, mix, choice, hidden, _probabilities(odds[0]))
-
-
-def _most_have_several(counts: NDArray[np.int64]) -> bool:
-    """Whether at least four of five classes have several examples: hidden labels then leave others to learn from."""
-    return bool(len(counts)) and float((counts > 1).mean()) >= 0.8
 
 
 def spread(odds: Array) -> float:

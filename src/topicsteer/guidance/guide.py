@@ -6,8 +6,8 @@ documents. The guide does. `topicsteer.guidance.train` learns it from labels and
 
 A guide has one or two sets of classes (:class:`Classes`). The first one has the known topics only. In an open world, a
 second one also has groups of documents without a known topic. P(none) is their probability. Known topics have the
-geometric mean of both sets and of the softmax regression beside the groups. All scores are linear in the terms up to
-row norms, so a new document costs one product.
+geometric mean of both sets and of the second softmax regression. All scores are linear in the terms up to row norms, so
+a new document costs one product.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class Guide:
         if self.groups is not None and self.none is not None:
             log_p = self.groups.regression(D, rivals_of_groups)
             P = expit(self.groups.odds(D, products[:, n_known:], rivals_of_groups, log_p))
-            free, none = free_shares(P, covered, self._tops, self.none)
+            free, none = free_shares(P, covered, self.tops, self.none)
             found = np.cbrt(found * P[:, :covered] * np.exp(log_p[:, :covered]))
             out[:, self.n_known : -1] = free
             out[:, -1] = none
@@ -222,7 +222,7 @@ class Guide:
         return Forest(tuple(self.parents.tolist()))
 
     @property
-    def _tops(self) -> NDArray[np.bool_]:
+    def tops(self) -> NDArray[np.bool_]:
         """Which covered topics have no covered topic above them."""
         parts = self._forest.part(self.covered.tolist())
         return np.array([parent < 0 for parent in parts.parents], dtype=np.bool_)

@@ -1,85 +1,19 @@
-"""Embeddings of documents, and from words of the codebook to terms: keywords, banned words, names, descriptions."""
+"""From words of the codebook to terms: keywords, banned words, names and descriptions of topics."""
 
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from topicsteer.labels.codebook import Codebook, Topic
 from topicsteer.system.failures import warn_user
 from topicsteer.system.types import Array
-
-Encoder: TypeAlias = Callable[[list[str]], ArrayLike]
-
-
-class Encodes(Protocol):
-    """A model with ``encode``, such as the models of sentence-transformers and model2vec."""
-
-    def encode(self, texts: list[str], /) -> ArrayLike:
-        """One row per text."""
-
-
-Embeddings: TypeAlias = ArrayLike | Encoder | Encodes
-
-
-def encoder_of(source: Embeddings | None) -> Encoder | None:
-    """The function from texts to embeddings: the ``encode`` of a model, or the callable itself. None for an array."""
-    encode = getattr(source, "encode", None)
-    return encode if callable(encode) else source if callable(source) else None
-
-
-def embed(source: Embeddings, texts: Sequence[str]) -> Array:
-    """The embeddings of texts: a checked array, or the output of an encoder.
-
-    Parameters
-    ----------
-    source : array (n_texts, any), encoder or callable
-        The embeddings themselves, or their source.
-    texts : sequence of str
-        The texts.
-
-    Returns
-    -------
-    array (n_texts, any)
-
-    Raises
-    ------
-    ValueError
-        If there is not one row of finite numbers per text.
-
-    Examples
-    --------
-    >>> embed(lambda texts: [[len(text), 1.0] for text in texts], ["tea", "coffee"])
-    array([[3., 1.],
-           [6., 1.]], dtype=float32)
-    """
-    encode = encoder_of(source)
-    found = np.asarray(source if encode is None else encode(list(texts)), dtype=np.float32)
-    if found.ndim != 2 or len(found) != len(texts):
-        raise ValueError(f"embeddings have the shape {found.shape}; expected one row per document, {len(texts)} rows.")
-    bad = np.flatnonzero(~np.isfinite(found).all(axis=1))
-    if bad.size:
-        raise ValueError(
-            f"the embedding of document {bad[0]} has NaN or infinite numbers ({bad.size} documents in all)."
-        )
-    return found
-
+from topicsteer.text.meaning import Encoder, embed
 
 Vectorise = Callable[[list[str]], sp.csr_array]
-
-
-def check_keywords(kind: str, given: Mapping[str, Sequence[str]] | None, topics: Sequence[Hashable]) -> None:
-    """Raise an error for words of an unknown topic, and for a text instead of a list of words."""
-    names = [str(name) for name in topics]
-    for topic, words in (given or {}).items():
-        if str(topic) not in names:
-            raise ValueError(f"{kind} names the topic {topic!r}, which is not one of {', '.join(names)}.")
-        if isinstance(words, str):
-            raise ValueError(f"{kind}[{topic!r}] is a text, {words!r}; expected a list of words.")
 
 
 def term_constraints_of(codebook: Codebook, n_terms: int, vectorise: Vectorise) -> sp.csr_array | None:

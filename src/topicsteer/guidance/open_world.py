@@ -18,7 +18,6 @@ free topics, as long as there are enough groups.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,16 +31,12 @@ from topicsteer.guidance.features import unit_rows
 from topicsteer.guidance.guide import LEAST, free_shares
 from topicsteer.guidance.regression import Mix, Rivalry, learn_mix, log_sum
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, assign_folds
-from topicsteer.nmf.blocks import slices
 from topicsteer.nmf.latent import cross_gram
 from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
 
 # Groups are looked for in at most this many documents; the others follow.
 GROUP_DOCUMENTS = 5_000
-# Documents per block of work.
-ROWS = 4_096
-
 # --- is the world open? ---
 
 # Hidden documents of a topic are averaged with this many documents of a typical topic.
@@ -228,12 +223,8 @@ def _rounds(given: GroupInput, R: Array) -> Array:
     for _ in range(constants.GROUP_ROUNDS):
         ratios = log_ratios(np.asarray(XT @ R) + np.float32(constants.SMOOTHING), totals)
         M = unit_rows(R.T @ given.D)
-        blocks = slices(len(R), ROWS)
-        cosines = np.concatenate(list(given.run(partial(_times_rows, given.D, M.T), blocks)))
-        terms = rows_times(given.X, len(R), ratios)
-        R = given.clamp(
-            _softmax(np.float32(constants.NAIVE_BAYES) * terms + np.float32(2 * constants.COSINE) * cosines)
-        )
+        terms = np.float32(constants.NAIVE_BAYES) * rows_times(given.X, len(R), ratios)
+        R = given.clamp(_softmax(terms + np.float32(2 * constants.COSINE) * (given.D @ M.T)))
     return R
 
 
@@ -255,10 +246,6 @@ def _seeds(given: GroupInput, n_groups: int, rng: np.random.Generator) -> Array:
         M.append(D[candidates[best]])
         near = np.maximum(near, S[:, best])
     return np.array(M)
-
-
-def _times_rows(D: Array, B: Array, rows: slice) -> Array:
-    return np.asarray(D[rows] @ B)
 
 
 def _softmax(S: Array) -> Array:

@@ -307,11 +307,6 @@ class Mix:
         S = self.total(scores)
         return np.asarray(S - np.float32(self.coupling) * rivalry.others(S) + np.float32(self.intercept))
 
-    @property
-    def vector(self) -> Array:
-        """All numbers."""
-        return np.array([*self.weights, self.coupling, self.intercept])
-
     @classmethod
     def of(cls, vector: Array) -> Mix:
         """The mix of these numbers."""

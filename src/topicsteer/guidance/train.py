@@ -245,11 +245,8 @@ def _groups(sample: Sample, task: Task, known: Array, n_groups: int, previous: G
 
 def _open_guide(sample: Sample, guide: Guide, task: Task, learnt: Learnt) -> Guide:
     """The guide with groups."""
-    covered = len(guide.covered)
-    parts = sample.supervision.forest.part(guide.covered.tolist())
-    tops = np.array([parent < 0 for parent in parts.parents], dtype=np.bool_)
-    none = calibrate_none(learnt, task, tops)
-    free, _ = free_shares(learnt.probabilities, covered, tops, none)
+    none = calibrate_none(learnt, task, guide.tops)
+    free, _ = free_shares(learnt.probabilities, len(guide.covered), guide.tops, none)
     unlabelled = np.ones(len(free), dtype=np.bool_)
     unlabelled[: len(guide.rows)] = False
     sizes = free[unlabelled].sum(axis=0, dtype=np.float64)

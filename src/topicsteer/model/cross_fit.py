@@ -24,7 +24,6 @@ from topicsteer.corpora import Documents
 from topicsteer.guidance.apply import ROWS, Memberships, choose_thresholds
 from topicsteer.guidance.features import background_rows
 from topicsteer.guidance.guide import Guide, side_by_side
-from topicsteer.guidance.keywords import Embeddings, embed
 from topicsteer.labels.coder import Coder
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.forms import near_miss
@@ -45,6 +44,7 @@ from topicsteer.nmf.protocols import DenseStore
 from topicsteer.system.files import Scratch
 from topicsteer.system.types import Array, Progress
 from topicsteer.system.values import NONE, is_missing
+from topicsteer.text.meaning import Embeddings, embed
 
 # Number of folds.
 FOLDS = 5

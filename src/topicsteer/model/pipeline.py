@@ -15,10 +15,10 @@ from topicsteer.analysis.topics import Topics, name_free_topics, proportions
 from topicsteer.backends import as_rows, block_penalties
 from topicsteer.corpora import Documents
 from topicsteer.corpora.documents import Names
-from topicsteer.guidance.apply import apply_guide, leave_empty, topic_classes, warn_of_unsupported
+from topicsteer.guidance.apply import PENALTY_ROWS, GuideOutput, apply_guide, topic_classes, topic_penalties
 from topicsteer.guidance.features import BACKGROUND, Features, Sample
 from topicsteer.guidance.guide import Guide
-from topicsteer.guidance.keywords import Encoder, TopicTexts, term_constraints_of, topic_texts
+from topicsteer.guidance.keywords import TopicTexts, term_constraints_of, topic_texts
 from topicsteer.guidance.regression import Choice
 from topicsteer.guidance.train import free_topics, learn_guide, no_report
 from topicsteer.labels.codebook import Codebook
@@ -40,11 +40,12 @@ from topicsteer.nmf.protocols import (
     TermConstraints,
     widened,
 )
+from topicsteer.system.failures import warn_user
 from topicsteer.system.files import Scratch
 from topicsteer.system.memory import release_memory
 from topicsteer.system.types import JSON, Array, Progress, Report
-from topicsteer.system.values import check_ids
-from topicsteer.text.meaning import knows, term_vectors, text_vectors
+from topicsteer.system.values import check_ids, listed
+from topicsteer.text.meaning import Encoder, knows, term_vectors, text_vectors
 from topicsteer.text.vectorizer import TextVectorizer
 from topicsteer.text.words import is_weak, join_pairs, paired, without_weak
 
@@ -590,3 +591,40 @@ def _free_names(found: Outcome, corpus: Corpus) -> tuple[str, ...]:
         if any(map(paired, own)) and not corpus.vectorizer.segmented:
             ranked[k - len(known)] = join_pairs(own, [corpus.documents.texts[i] for i in unnamed.top_rows(k, 20)])
     return tuple(name_free_topics([own[:5] for own in ranked], known))
+
+
+# --- topics without documents ---
+
+
+def unsupported_topics(supervision: Supervision, guide: Guide | None) -> list[str]:
+    """Quoted topics that nothing ties to a document; none after an edit that changed the number of known topics."""
+    names, counts = supervision.topics, supervision.counts
+    covered = np.zeros(len(names), dtype=np.bool_) if guide is None else guide.covers[: guide.n_known]
+    if len(covered) != len(names):
+        return []
+    return [repr(str(name)) for name, tied in zip(names, covered | (counts > 0), strict=True) if not tied]
+
+
+def warn_of_unsupported(supervision: Supervision, guide: Guide | None, guided: GuideOutput | None = None) -> None:
+    """Warn about topics without any document: neither a label, nor a membership that reaches the threshold."""
+    unsupported = unsupported_topics(supervision, guide)
+    if unsupported:
+        warn_user(
+            f"Nothing ties these topics to a document, so they are empty: {listed(unsupported)}. None of their words "
+            "occurs in the corpus, and they have no label. Label a document, or add keywords that occur."
+        )
+    if guided is None:
+        return
+    found = supervision.counts > 0
+    for rows in slices(len(guided.memberships), PENALTY_ROWS):
+        found |= (guided.memberships[rows, : len(found)] >= guided.thresholds).any(axis=0)
+    names = [repr(str(name)) for name, has in zip(supervision.topics, found, strict=True) if not has]
+    if absent := [name for name in names if name not in unsupported]:
+        warn_user(f"No document seems to be about {listed(absent)}: add keywords, or label a document.")
+
+
+def leave_empty(X: Rows, known: int, n_components: int) -> sp.csr_array | None:
+    """Penalties that leave all known topics empty, for a fit without a guide; None without known topics."""
+    if not known:
+        return None
+    return topic_penalties(np.zeros((X.shape[0], known)), np.zeros(known, dtype=np.bool_), n_components)

@@ -17,7 +17,6 @@ from topicsteer.analysis.topics import all_memberships, proportions
 from topicsteer.corpora import Documents
 from topicsteer.guidance.apply import covered_topics, topic_classes, topic_penalties, topic_probabilities
 from topicsteer.guidance.guide import Guide
-from topicsteer.guidance.keywords import Embeddings, Encoder, embed, encoder_of
 from topicsteer.labels.codebook import Codebook
 from topicsteer.model.state import FittedState
 from topicsteer.nmf.solvers import Regularisation
@@ -25,6 +24,7 @@ from topicsteer.nmf.weights import FEW, document_weights
 from topicsteer.report.table_files import columns, one_type, own_column
 from topicsteer.system.types import JSON, Array
 from topicsteer.system.values import NONE, is_missing
+from topicsteer.text.meaning import Embeddings, Encoder, embed, encoder_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from topicsteer.corpora import ReadError, ReadOptions
 from topicsteer.corpora.readers import TableFile, open_table, read_delimited
 from topicsteer.guidance.guide import Guide
-from topicsteer.guidance.keywords import check_keywords
 from topicsteer.labels.codebook import Codebook, Lineage, topic_columns
 from topicsteer.labels.codebook_files import LARGEST, TopicsFile, parse_codebook, parse_topics
 from topicsteer.nmf.protocols import Parameters, Rows
@@ -132,6 +131,16 @@ class Settings:
 
 
 # --- topics files ---
+
+
+def check_keywords(kind: str, given: Mapping[str, Sequence[str]] | None, topics: Sequence[Hashable]) -> None:
+    """Raise an error for words of an unknown topic, and for a text instead of a list of words."""
+    names = [str(name) for name in topics]
+    for topic, words in (given or {}).items():
+        if str(topic) not in names:
+            raise ValueError(f"{kind} names the topic {topic!r}, which is not one of {', '.join(names)}.")
+        if isinstance(words, str):
+            raise ValueError(f"{kind}[{topic!r}] is a text, {words!r}; expected a list of words.")
 
 
 def read_topics(path: str | Path, *, encoding: str | None = None, delimiter: str | None = None) -> TopicsFile:

@@ -14,7 +14,6 @@ import numpy as np
 from topicsteer.analysis.topics import believed
 from topicsteer.corpora import Documents, ReadOptions
 from topicsteer.corpora.documents import Names
-from topicsteer.guidance.keywords import Embeddings, Encoder, embed, encoder_of
 from topicsteer.labels.supervision import PERMITTED
 from topicsteer.model.predictor import (
     AnyEmbeddings,
@@ -42,6 +41,7 @@ from topicsteer.system.memory import frugal_memory, in_bytes
 from topicsteer.system.threads import Stages
 from topicsteer.system.types import Array, Progress
 from topicsteer.system.values import NONE
+from topicsteer.text.meaning import Embeddings, Encoder, embed, encoder_of
 
 if TYPE_CHECKING:
     import scipy.sparse as sp

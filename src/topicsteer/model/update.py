@@ -18,7 +18,6 @@ from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents
 from topicsteer.guidance.apply import apply_labels
 from topicsteer.guidance.guide import Guide
-from topicsteer.guidance.keywords import Embeddings, encoder_of
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import near_miss
 from topicsteer.labels.supervision import Supervision
@@ -32,7 +31,7 @@ from topicsteer.nmf.solvers import RULES
 from topicsteer.system.failures import warn_user
 from topicsteer.system.types import Array, Progress
 from topicsteer.system.values import check_ids
-from topicsteer.text.meaning import term_vectors
+from topicsteer.text.meaning import Embeddings, encoder_of, term_vectors
 from topicsteer.text.vectorizer import TextVectorizer
 
 # The latent semantics are computed again once there are this many times as many retained documents.

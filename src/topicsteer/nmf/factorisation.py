@@ -3,7 +3,7 @@
 A start is made of label profiles, means of random documents (Random Acol) or uniform numbers.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import replace
 from functools import partial
 
@@ -22,6 +22,7 @@ from topicsteer.nmf.protocols import FirstWeights, History, Problem, Result, Row
 from topicsteer.system.failures import warn_user
 from topicsteer.system.files import Scratch
 from topicsteer.system.types import Array
+from topicsteer.system.values import listed
 
 # Number of random documents that Random Acol averages per topic.
 ACOL_DOCUMENTS = 20
@@ -224,7 +225,7 @@ def warn_of_labels(problem: Problem) -> None:
     unlabelled = [supervision.topics[k] for k in np.flatnonzero(supervision.counts == 0) if k >= problem.old]
     if unlabelled and not guided:
         warn_user(
-            f"No document is labelled with {_listed(unlabelled)}: "
+            f"No document is labelled with {listed(unlabelled)}: "
             f"{'this topic starts' if len(unlabelled) == 1 else 'these topics start'} like a free topic."
         )
     spellings: dict[str, list[Hashable]] = {}
@@ -233,16 +234,16 @@ def warn_of_labels(problem: Problem) -> None:
     twice = [" and ".join(map(repr, names)) for names in spellings.values() if len(names) > 1]
     if twice and not problem.old:
         warn_user(
-            f"Topics that differ only in capital letters: {_listed(twice)}. If they are one topic, spell them alike."
+            f"Topics that differ only in capital letters: {listed(twice)}. If they are one topic, spell them alike."
         )
     empty = np.flatnonzero((problem.rows.sizes == 0) & supervision.labelled)
     if empty.size:
-        rows = _listed(empty.tolist())
+        rows = listed(empty.tolist())
         warn_user(f"Labelled but without any term, so of no use: document {rows} (rows counted from 0).")
     nothing = np.flatnonzero(problem.permitted.sum(axis=1)[supervision.pattern] == 0)
     if nothing.size and not guided:  # a guide leaves such documents to the free topics, or to none
         warn_user(
-            f"The labels permit no topic in document {_listed(nothing.tolist())} (rows counted from 0), so it gets no "
+            f"The labels permit no topic in document {listed(nothing.tolist())} (rows counted from 0), so it gets no "
             "weights. Add free topics (n_components), or use NaN instead of 0 for unknown labels."
         )
 
@@ -259,7 +260,7 @@ def warn_of_result(problem: Problem, result: Result, tol: float) -> None:
     lost = [problem.names[k] for k in np.flatnonzero(unexpected(problem, result.lost))]
     if lost:
         warn_user(
-            f"The topics {_listed(lost)} are empty: other topics explain their documents. "
+            f"The topics {listed(lost)} are empty: other topics explain their documents. "
             f"Fewer topics{', free_in_labelled=False' * problem.parameters.free_in_labelled} or other labels may help."
         )
     if result.ended == "interrupted":
@@ -270,8 +271,3 @@ def warn_of_result(problem: Problem, result: Result, tol: float) -> None:
             "raise max_iter for a closer fit.",
             ConvergenceWarning,
         )
-
-
-def _listed(names: Sequence[object]) -> str:
-    """Up to eight names, separated by commas."""
-    return ", ".join(map(str, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -1,6 +1,6 @@
 """The rule for ids, label names and missing values, in files and in Python."""
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 
 import numpy as np
 
@@ -47,6 +47,18 @@ def check_none(labels: Collection[object]) -> None:
         raise ValueError(
             f"the label {NONE!r} together with {others[0]!r}: it marks a document that has none of the topics"
         )
+
+
+def listed(names: Iterable[object], most: int = 8) -> str:
+    """List names in a sentence, and count those after the first ones.
+
+    Examples
+    --------
+    >>> listed("abcd", 2)
+    'a, b and 2 more'
+    """
+    some = list(map(str, names))
+    return ", ".join(some[:most]) + (f" and {len(some) - most:,} more" if len(some) > most else "")
 
 
 def plain(value: object) -> object:

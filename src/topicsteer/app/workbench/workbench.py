@@ -28,13 +28,13 @@ from topicsteer.app.workbench.responses import FitStatus, Notice
 from topicsteer.app.workbench.session import Change, LabelSession
 from topicsteer.app.workbench.views import Copies, Views
 from topicsteer.corpora import Documents
-from topicsteer.guidance.keywords import embed
 from topicsteer.labels.codebook import Codebook
 from topicsteer.model.predictor import MODEL2VEC, Model2Vec, VectorFile, embeddings_named, for_documents
 from topicsteer.model.settings import BUILT_IN, read_topics
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.system.files import Scratch, replacing
 from topicsteer.system.types import Array
+from topicsteer.text.meaning import embed
 
 SUFFIX = ".steer"
 # Rows listed in a notice of changed documents.

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from topicsteer import TopicModel
-from topicsteer.guidance.keywords import embed, encoder_of
+from topicsteer.text.meaning import embed, encoder_of
 
 TEXTS = ["aaa bbb", "ccc ddd", "eee fff", "ggg hhh", "iii jjj", "kkk lll"] * 4
 MEANING = np.eye(2)[np.arange(len(TEXTS)) % 2]
