@@ -68,6 +68,9 @@ def code_lines(source):
 def test_the_house_is_small():
     """Size of the package and of its documentation. A feature that needs more room replaces another."""
     assert sum(len(code_lines(path.read_text())) for path in FILES) <= 20_600
+    guidance = [path for path in FILES if path.parent.name == "guidance"]
+    assert sum(len(code_lines(path.read_text())) for path in guidance) <= 1_500
+    assert len(guidance) <= 10
     assert len(FILES) <= 150
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     assert sum(len(page.read_text(encoding="utf-8").split()) for page in pages) <= 32_000

@@ -1,5 +1,6 @@
 """Documents without a known topic: their share against a slow loop, groups and their importance, P(none)."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +23,7 @@ from topicsteer.guidance.open_world import (
     documents_per_label,
     find_groups,
     group_positions,
+    merge_order,
     number_of_groups,
     share_outside,
     with_groups,
@@ -80,7 +82,7 @@ def test_documents_of_unlabelled_topics_open_the_world(outside, is_open, seed):
     D, given, which = blobs(4, 40, size=160, outside=outside, seed=seed)
     guess = np.eye(4)[np.minimum(which, 3)]
     estimate = share_outside(D, np.arange(160), given, guess)
-    assert estimate.is_open == is_open
+    assert estimate.is_open(False) == is_open
     assert estimate.share == pytest.approx((which[160:] >= 4).mean(), abs=0.1)
 
 
@@ -91,7 +93,7 @@ def test_documents_without_features_do_not_open_the_world():
     empty = np.zeros((200, 20), dtype=np.float32)
     found = share_outside(np.vstack([D, empty]), np.arange(80), given, np.vstack([guess, np.full((200, 4), 0.25)]))
     assert found.share == pytest.approx(plain.share)
-    assert not found.is_open
+    assert not found.is_open(False)
 
 
 def test_threads_do_not_change_the_share():
@@ -111,11 +113,11 @@ def test_without_hidden_or_unlabelled_documents_nothing_is_known():
 
 
 def test_an_open_world_needs_more_than_chance():
-    assert ShareOutside(0.2, 2.0, few=False).is_open
-    assert not ShareOutside(0.2, 1.9, few=False).is_open
-    assert not ShareOutside(0.9 * OPEN_SHARE, 9.0, few=False).is_open
-    assert not ShareOutside(0.9, 99.0, few=True).is_open  # few labels do not show the share
-    assert ShareOutside(0.2).is_large
+    assert ShareOutside(0.2, 2.0, few=False).is_open(False)
+    assert not ShareOutside(0.2, 1.9, few=False).is_open(False)
+    assert not ShareOutside(0.9 * OPEN_SHARE, 9.0, few=False).is_open(False)
+    assert not ShareOutside(0.9, 99.0, few=True).is_open(False)  # few labels do not show the share
+    assert ShareOutside(0.2).is_open(asked=True)
 
 
 def test_a_document_that_many_topics_could_have_drawn_stands_for_fewer():
@@ -191,6 +193,24 @@ def test_the_positions_of_groups_have_a_fixed_share_of_meaning():
     np.testing.assert_allclose(np.square(D[:, 4:]).sum(axis=1), GROUP_SHARE, rtol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(D, axis=1), 1, rtol=1e-5)
     assert group_positions(Z, M[:, :0]) is Z
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_groups_merge_where_k_means_loses_least(seed):
+    sums = np.random.default_rng(seed).random((7, 4)) * np.arange(1, 8)[:, None]
+    pairs = merge_order(sums)
+    assert pairs.shape == (6, 2)
+    clusters = {k: [k] for k in range(7)}
+    for kept, joins in pairs.tolist():
+        length = {
+            pair: np.linalg.norm(sums[clusters[pair[0]] + clusters[pair[1]]].sum(axis=0))
+            for pair in itertools.combinations(clusters, 2)
+        }
+        alone = {k: np.linalg.norm(sums[own].sum(axis=0)) for k, own in clusters.items()}
+        cost = {(a, b): alone[a] + alone[b] - length[a, b] for a, b in length}
+        assert cost[kept, joins] == pytest.approx(min(cost.values()))
+        clusters[kept] += clusters.pop(joins)
+    assert merge_order(sums[:1]).shape == (0, 2)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from problems import planted_rows, planted_texts
-from scipy.cluster.hierarchy import linkage
 from sklearn.metrics import adjusted_rand_score, average_precision_score
 from sklearn.metrics.pairwise import cosine_similarity
 
@@ -466,25 +465,25 @@ def test_small_topics_are_left_out(eight):
     assert free_topics(replace(guide, sizes=None), 5, 320) == ()
 
 
-def guide_with(sizes, places, n_known=2):
-    """A guide whose groups are at places on a line."""
-    merges = linkage(np.array(places, dtype=float)[:, None], "ward") if len(places) > 1 else None
-    return SimpleNamespace(sizes=np.array(sizes), merges=merges, n_known=n_known)
+def guide_with(sizes, merges, n_known=2):
+    """A guide whose groups merge in this order."""
+    merges = np.array(merges, dtype=int).reshape(-1, 2)
+    return SimpleNamespace(sizes=np.array(sizes), merges=merges, n_known=n_known, n_groups=len(sizes))
 
 
 def test_groups_merge_to_free_topics_largest_first():
-    guide = guide_with([16.0, 36, 40, 25], [0, 1, 10, 12])
+    guide = guide_with([16.0, 36, 40, 25], [(0, 1), (2, 3), (0, 2)])
     assert free_topics(guide, 1, 1000) == ((0, 1, 2, 3),)
     assert free_topics(guide, 2, 1000) == ((2, 3), (0, 1))
     assert free_topics(guide, 3, 1000) == ((0, 1), (2,), (3,))
     assert free_topics(guide, 9, 1000) == ((2,), (1,), (3,), (0,))
     assert free_topics(guide, 9, 30_000) == ((2,), (1,))  # the others have less than .1 % of the documents
-    assert free_topics(guide_with([2.9], [0]), 2, 100) == ()
-    assert free_topics(guide_with([3.0], [0]), 2, 100) == ((0,),)
+    assert free_topics(guide_with([2.9], []), 2, 100) == ()
+    assert free_topics(guide_with([3.0], []), 2, 100) == ((0,),)
 
 
 def test_auto_makes_free_topics_as_large_as_known_ones():
-    guide = guide_with([40.0, 10, 30, 20], [0, 1, 10, 12])
+    guide = guide_with([40.0, 10, 30, 20], [(0, 1), (2, 3), (0, 2)])
     assert free_topics(guide, "auto", 200) == ((0, 1), (2, 3))  # 100 documents have one of two known topics
     assert len(free_topics(guide, "auto", 150)) == 4
     assert len(free_topics(guide, "auto", 10_000)) == 1

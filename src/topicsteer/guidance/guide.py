@@ -117,8 +117,8 @@ class Guide:
         Slope and intercept of the log odds of P(none).
     sizes : array (n_groups,) or None
         Expected number of documents of each group; not stored in files, as the next.
-    merges : array (n_groups - 1, 4) or None
-        The order in which groups merge, as of `scipy.cluster.hierarchy.linkage`.
+    merges : array (n_groups - 1, 2) or None
+        Pairs of groups in the order in which they merge into free topics.
     """
 
     features: Features
@@ -134,7 +134,7 @@ class Guide:
     groups: Classes | None = None
     none: Array | None = None
     sizes: Array | None = None
-    merges: Array | None = None
+    merges: NDArray[np.intp] | None = None
 
     @property
     def share(self) -> float:

@@ -57,15 +57,9 @@ class ShareOutside:
     errors: float = 0.0
     few: bool = True
 
-    @property
-    def is_large(self) -> bool:
-        """Whether the share matters to a user who asks for free topics."""
-        return self.share >= constants.OPEN_SHARE
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the estimate shows that there are such documents."""
-        return self.is_large and self.errors >= 2 and not self.few
+    def is_open(self, asked: bool) -> bool:
+        """Whether there are such documents: the share is large, and beyond chance unless the user asks for topics."""
+        return self.share >= constants.OPEN_SHARE and (asked or (self.errors >= 2 and not self.few))
 
 
 def share_outside(
@@ -178,10 +172,6 @@ class GroupInput:
         R[self.rows, : self.target.shape[1]] = self.target
         return R
 
-    def part(self, kept: NDArray[np.intp]) -> GroupInput:
-        """Some of the documents; all with known topics must be among them."""
-        return replace(self, X=self.X[kept], D=self.D[kept], rows=np.searchsorted(kept, self.rows))
-
 
 def group_positions(latent: Array, meaning: Array) -> Array:
     """Features in which groups are looked for."""
@@ -202,7 +192,8 @@ def find_groups(given: GroupInput, n_groups: int, before: Array | None = None) -
     some = given
     if len(given.D) > GROUP_DOCUMENTS:
         drawn = np.random.default_rng(0).choice(len(given.D), GROUP_DOCUMENTS, replace=False)
-        some = given.part(np.union1d(drawn, given.rows))
+        kept = np.union1d(drawn, given.rows)
+        some = replace(given, X=given.X[kept], D=given.D[kept], rows=np.searchsorted(kept, given.rows))
 
     def one(start: int) -> tuple[float, Array]:
         M = _seeds(some, n_groups, np.random.default_rng(start))
@@ -250,6 +241,26 @@ def _seeds(given: GroupInput, n_groups: int, rng: np.random.Generator) -> Array:
 
 def _softmax(S: Array) -> Array:
     return np.asarray(np.exp(S - log_sum(S)), dtype=np.float32)
+
+
+def merge_order(sums: Array) -> NDArray[np.intp]:
+    """Pairs of groups (n_groups - 1, 2) in the order in which they merge; the second one joins the first.
+
+    ``sums`` (n_groups, dimensions) add up the positions of documents. As in spherical k-means, the total length of the
+    sums is to stay large, so each merge costs the least of it.
+    """
+    sums, alive, pairs = sums.astype(np.float64), np.arange(len(sums)), []
+    while len(alive) > 1:
+        products = sums[alive] @ sums[alive].T
+        squares = np.diag(products)
+        lengths = np.sqrt(squares)
+        cost = lengths[:, None] + lengths - np.sqrt(np.maximum(squares[:, None] + squares + 2 * products, 0))
+        np.fill_diagonal(cost, np.inf)
+        i, j = sorted(divmod(int(cost.argmin()), len(alive)))
+        sums[alive[i]] += sums[alive[j]]
+        pairs.append((alive[i], alive[j]))
+        alive = np.delete(alive, j)
+    return np.array(pairs, dtype=np.intp).reshape(-1, 2)
 
 
 def number_of_groups(n_known: int, share: float, wanted: int, n_documents: int) -> int:
@@ -315,6 +326,5 @@ def calibrate_none(learnt: Learnt, task: Task, tops: NDArray[np.bool_]) -> Array
     P = 1 / (1 + np.exp(-learnt.hidden[rows].astype(np.float64)))
     _, share = free_shares(P, covered, tops, np.array([1.0, 0.0]))
     x = logit(np.clip(share, LEAST, 1 - LEAST))[:, None]
-    alone = Rivalry(((np.zeros(1, np.int64), np.zeros(1, np.int64)),))
-    found = learn_mix([x], y, np.ones_like(y), alone, Mix(np.ones(1), 0.0, 0.0))
+    found = learn_mix([x], y, np.ones_like(y), Rivalry(((np.zeros(1, np.int64),) * 2,)), Mix(np.ones(1), 0.0, 0.0))
     return np.array([found.weights[0], found.intercept])

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.special import expit
 
 from topicsteer.guidance import constants
@@ -20,6 +19,7 @@ from topicsteer.guidance.open_world import (
     calibrate_none,
     find_groups,
     group_positions,
+    merge_order,
     number_of_groups,
     share_outside,
     with_groups,
@@ -40,10 +40,6 @@ DECLARED = 3
 MIN_TOPIC_DOCUMENTS, MIN_TOPIC_SHARE = 3, 0.001
 
 
-def no_report(_: str) -> None:
-    """Report no step."""
-
-
 def learn_guide(
     sample: Sample,
     names: TopicTexts | None = None,
@@ -53,7 +49,7 @@ def learn_guide(
     n_free: int = 0,
     asked: bool = False,
     previous: Guide | None = None,
-    report: Report = no_report,
+    report: Report = str,
 ) -> Guide | None:
     """Learn a guide from labels and texts about topics; None if there are neither.
 
@@ -114,7 +110,7 @@ def learn_guide(
         D = joint(sample.latent, sample.meaning, guide.share)
         known = closed.probabilities[:, : len(covered)]
         estimate = share_outside(D, task.rows, task.given[:, : len(covered)], known, run)
-        if not declared and not (estimate.is_open or (asked and estimate.is_large)):
+        if not declared and not estimate.is_open(asked):
             return guide
         share = (estimate.share + SHARE_IF_UNKNOWN) / 2 if estimate.few else estimate.share
         if outsiders.sum() >= constants.FEW_LABELS:
@@ -251,9 +247,7 @@ def _open_guide(sample: Sample, guide: Guide, task: Task, learnt: Learnt) -> Gui
     unlabelled[: len(guide.rows)] = False
     sizes = free[unlabelled].sum(axis=0, dtype=np.float64)
     sizes *= int((~sample.supervision.labelled).sum()) / max(int(unlabelled.sum()), 1)
-    merges = None
-    if len(sizes) > 1:
-        merges = linkage(unit_rows(free.T @ group_positions(sample.latent, sample.meaning)), "average")
+    merges = merge_order(free.T @ group_positions(sample.latent, sample.meaning))
     return replace(guide, open=True, groups=Classes.of(learnt), none=none, sizes=sizes, merges=merges)
 
 
@@ -262,13 +256,14 @@ def free_topics(guide: Guide, wanted: int | str, n_documents: int) -> tuple[tupl
 
     "auto": as many as there would be if free topics were as large as known ones.
     """
-    if guide.sizes is None or wanted == 0:
+    if guide.sizes is None or guide.merges is None or wanted == 0:
         return ()
     total = float(guide.sizes.sum())
     if isinstance(wanted, str):
         wanted = max(round(guide.n_known * total / max(n_documents - total, 1)), 1)
-    topic_of = np.ones(1, dtype=np.int64) if guide.merges is None else fcluster(guide.merges, wanted, "maxclust")
-    topics = [np.flatnonzero(topic_of == k) for k in np.unique(topic_of)]
-    topics.sort(key=lambda groups: -float(guide.sizes[groups].sum()))  # type: ignore[index]
+    topics = {k: [k] for k in range(guide.n_groups)}
+    for kept, joins in guide.merges[: max(guide.n_groups - wanted, 0)].tolist():
+        topics[kept] += topics.pop(joins)
+    largest = sorted(topics.values(), key=lambda groups: -float(guide.sizes[groups].sum()))  # type: ignore[index]
     least = max(MIN_TOPIC_DOCUMENTS, MIN_TOPIC_SHARE * n_documents)
-    return tuple(tuple(groups.tolist()) for groups in topics if guide.sizes[groups].sum() >= least)
+    return tuple(tuple(groups) for groups in largest if guide.sizes[groups].sum() >= least)

@@ -20,7 +20,7 @@ from topicsteer.guidance.features import BACKGROUND, Features, Sample
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import TopicTexts, term_constraints_of, topic_texts
 from topicsteer.guidance.regression import Choice
-from topicsteer.guidance.train import free_topics, learn_guide, no_report
+from topicsteer.guidance.train import free_topics, learn_guide
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, supervise
 from topicsteer.labels.supervision import Origin, Supervision
@@ -144,7 +144,7 @@ def learn(
     reuse: Cold = COLD,
     *,
     sample: Sample | None = None,
-    report: Report = no_report,
+    report: Report = str,
 ) -> Guide | None:
     """Train the guide, and decide whether the world is open; None without labels and words about topics.
 
