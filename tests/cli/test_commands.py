@@ -1,7 +1,6 @@
 import io
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -528,7 +527,6 @@ def test_demo(run, tmp_path, monkeypatch):
     assert code == 0, err
     assert "linear algebra" in out
     assert "header" in out  # a free topic: nobody named email
-    assert re.search(r"In truth, \d+% of the documents have no known topic.", " ".join(err.split()))
     assert str(tmp_path / "report.html") in err.replace("\n", "")
     assert (tmp_path / "report.html").stat().st_size > 10_000
 

@@ -352,7 +352,7 @@ def read_excel(file: TableFile, size: float) -> Iterator[Table]:
     try:
         _Extent(file.path).check()
         table = _sheet(file, fastexcel.read_excel(file.path))
-    except (fastexcel.FastExcelError, *DAMAGE) as error:
+    except (fastexcel.FastExcelError, OSError, *DAMAGE) as error:  # OSError: an impossible place in the file
         if isinstance(error, ReadError):
             raise
         with open(file.path, "rb") as stream:

@@ -270,7 +270,7 @@ def number_of_groups(n_known: int, share: float, wanted: int, n_documents: int) 
     """
     share = min(share, 0.75)
     found = min(constants.GROUPS * n_known * share / (1 - share), n_documents * share / constants.DOCUMENTS_PER_GROUP)
-    return min(max(round(found), wanted, 3), n_documents // (2 * constants.LEAST_CORE))
+    return min(max(round(found), wanted or 3), n_documents // (2 * constants.LEAST_CORE))
 
 
 def with_groups(task: Task, R: Array) -> Task:
