@@ -100,7 +100,7 @@ def test_groups_stay_if_no_topic_has_an_interval():
 
 def test_help_keeps_the_options_of_tables_and_of_the_machine_apart(run, monkeypatch):
     monkeypatch.setenv("TERM", "dumb")
-    for command, own in (("fit", "--free"), ("evaluate", "--folds"), ("update", "--no-new-topics")):
+    for command, own in (("fit", "--free"), ("update", "--no-new-topics")):
         _, out, _ = run(command, "--help")
         options, rest = out.split("Reading the table")
         assert own in options

@@ -15,6 +15,10 @@ from topicsteer.system.types import Array
 
 # Documents with at least this cosine similarity do not enter the same batch.
 SAME = 0.95
+# How to get a random sample: the sentence of every figure that needs one.
+AT_RANDOM = (
+    'Label 50 documents at random: topicsteer suggest --how random -n 50, or model.labels.suggest(50, how="random").'
+)
 
 
 def z_value(level: float) -> float:

@@ -253,25 +253,25 @@ def as_tree(table: Mapping[str, Sequence[object]]) -> dict[str, list[object]]:
 
 
 def show_evaluation(result: Evaluation, weakest: int = WEAKEST) -> None:
-    """Print the scores of single topics and of all topics, and the verdict; --json and the report have more."""
+    """Print the verdict, then the scores of single topics and of all topics; --json and the report have more."""
     from topicsteer.analysis.evaluation import OURS
 
+    notify(escape(result.verdict))
     if not result.judged:
-        notify(escape(result.verdict))
         return
     some = ""
     every = {"average precision" if name == OURS else name: values for name, values in result.table().items()}
     topics = only("topic", "level", "labelled", "average precision", "precision", "recall", "F1")(every)
     many = len(topics["topic"])
     if many > weakest:
-        order = sorted(range(many), key=lambda k: topics["F1"][k])[:weakest]
+        order = sorted(range(many), key=lambda k: (missing(topics["F1"][k]), topics["F1"][k]))[:weakest]
         topics = {name: [values[k] for k in order] for name, values in topics.items()}
         some = f"\nThe {weakest} weakest of {many} topics; --json or --out gives all"
     show(topics, f"Topics, on hidden labels{some}")
     summary = result.summary()
     short = [row for row, measure in enumerate(summary["measure"]) if measure.endswith(("average precision", "F1"))]
     show({name: [values[row] for row in short] for name, values in summary.items()}, "All topics")
-    notify("\n".join(escape(text) for text in (result.verdict, MORE) if text))
+    notify(escape(MORE))
 
 
 def escape(text: str) -> str:

@@ -331,8 +331,8 @@ class Measured:
         ours, other = (found.scores[name].summary() for name in (OURS, LOGISTIC))
         macro, micro = "macro average precision", "micro average precision"
         return (
-            f"On hidden labels ({found.folds} folds), average precision was {ours[macro]:.3f} (mean over topics) and "
-            f"{ours[micro]:.3f} (all pairs); logistic regression reached {other[macro]:.3f} and {other[micro]:.3f}."
+            f"{found.scope} On hidden labels ({found.folds} folds), average precision was {ours[macro]:.3f} (mean over "
+            f"topics) and {ours[micro]:.3f} (all pairs); logistic regression reached {other[macro]:.3f} and {other[micro]:.3f}."
         )
 
     def agreed(self, coder: Coder) -> str:
