@@ -167,7 +167,7 @@ def scope(found: Decisions, drawn: int, whole: bool, precise: bool) -> str:
     if drawn < FEWEST_RANDOM and not whole:
         return (
             f"This is no estimate for the corpus: {drawn:,} hidden labels are known to be drawn at random, and "
-            f"{FEWEST_RANDOM} are needed. {AT_RANDOM}"
+            f"{FEWEST_RANDOM} are needed: {AT_RANDOM}."
         )
     parts = {"precision": (found.precision, found.predicted), "recall": (found.recall, found.true)}
     texts = []

@@ -238,19 +238,25 @@ def demo(
 ) -> None:
     """Run the built-in corpus end to end: fit, topics, one document explained, a report."""
     from topicsteer import TopicModel
+    from topicsteer.analysis.prevalence import COLUMNS
     from topicsteer.corpora import load_docstrings
+    from topicsteer.labels.supervision import CHOSEN
 
     with working() as progress:
         complete = load_docstrings()
         some = complete.hide_labels(0.9, seed)
-        labels = [[topic for topic in own if topic not in UNNAMED] for own in some.labels]
-        documents = replace(some, labels=labels)
+        labels = [[topic for topic in own if topic not in UNNAMED] or [NONE] * bool(own) for own in some.labels]
+        chosen = ["random" if own else None for own in labels]
+        documents = replace(some, labels=labels, columns={**some.columns, CHOSEN: chosen})
         model = TopicModel(world="open", random_state=seed).fit(documents, progress=progress)
         stop_if_interrupted(model)
     kept = sum(map(bool, labels))
     notify(f"The docstrings of installed packages: {len(labels):,} documents, {kept:,} of them with their labels.")
     table = model.state_.topics.table(TERMS, none=True)
     show_topics(table, "Topics of the built-in corpus", model.belief)
+    with working() as progress:
+        found = model.findings.prevalence(progress=progress)
+    show(shares(found.table()), "Shares of the topics, from the random labels", COLUMNS)
     notify("\nAn unlabelled document, explained word by word:\n")
     Console().print(model.explain(documents.texts[documents.ids.index("scipy.linalg.svd")][:600]))
     with working() as progress:

@@ -38,8 +38,8 @@ LEAST_TERMS = 16
 def shares(table: Values) -> Values:
     """Shares, differences or a trend: the interval in one column, and each topic named once.
 
-    Groups of a topic without an interval are left out, and so are the columns for experts. Differences and changes are
-    in percentage points.
+    Groups of a topic without a share are left out, and so are the columns for experts. Differences and changes are in
+    percentage points.
 
     Examples
     --------
@@ -49,9 +49,9 @@ def shares(table: Values) -> Values:
     >>> shares({"topic": ["tea"], "per": ["month"], "change": [0.02], "low": [-0.01], "high": [0.05]})
     {'topic': ['tea'], 'per': ['month'], 'change in points': ['+2.0'], '95 % interval': ['-1.0 to +5.0']}
     """
-    low, groups = table["low"], table.get("group", [ALL] * len(table["low"]))
-    none_at_all = all(map(missing, low))
-    kept = [row for row, group in enumerate(groups) if none_at_all or group == ALL or not missing(low[row])]
+    groups = table.get("group", [ALL] * len(table["low"]))
+    known = {topic for topic, low in zip(table["topic"], table["low"], strict=True) if not missing(low)}
+    kept = [row for row, group in enumerate(groups) if group == ALL or table["topic"][row] in known]
     table = {name: [values[row] for row in kept] for name, values in table.items() if name not in ("plain", "worth")}
     found: Values = {}
     for name, values in table.items():

@@ -212,6 +212,8 @@ class Sample:
         Seed of the decomposition and the background.
     threads : int, optional
         None = all cores.
+    drawn : array of bool (n_documents,), optional
+        Documents that were drawn at random. If there are any, P(none) is calibrated to their labels alone.
     """
 
     X: Rows
@@ -222,6 +224,7 @@ class Sample:
     directions: Array | None = None
     seed: int = 0
     threads: int | None = None
+    drawn: NDArray[np.bool_] | None = None
 
     @cached_property
     def labelled(self) -> NDArray[np.intp]:

@@ -316,10 +316,17 @@ def with_groups(task: Task, R: Array) -> Task:
     )
 
 
-def calibrate_none(learnt: Learnt, task: Task, tops: NDArray[np.bool_]) -> Array:
-    """Slope and intercept of the log odds of P(none), from hidden labels; 1 and 0 without labelled outsiders."""
+def calibrate_none(
+    learnt: Learnt, task: Task, tops: NDArray[np.bool_], drawn: NDArray[np.bool_] | None = None
+) -> Array:
+    """Slope and intercept of the log odds of P(none), from hidden labels; 1 and 0 without labelled outsiders.
+
+    Labels that were ``drawn`` at random decide alone, if there are any: others would move P(none) to their own mix.
+    """
     covered = task.n_known
     rows = np.flatnonzero(np.isfinite(learnt.hidden).all(axis=1))
+    if drawn is not None and drawn.any():
+        rows = np.intersect1d(rows, np.flatnonzero(drawn))
     outside = (task.states[rows][:, :covered] == FORBIDDEN).all(axis=1)
     inside = task.given[rows][:, :covered].any(axis=1)
     if min(outside.sum(), inside.sum()) < constants.FEW_LABELS:

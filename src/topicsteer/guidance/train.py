@@ -248,7 +248,8 @@ def _open_guide(sample: Sample, guide: Guide, task: Task, learnt: Learnt) -> Gui
     covered = len(guide.covered)
     parts = sample.supervision.forest.part(guide.covered.tolist())
     tops = np.array([parent < 0 for parent in parts.parents], dtype=np.bool_)
-    none = calibrate_none(learnt, task, tops)
+    drawn = None if sample.drawn is None else sample.drawn[sample.labelled]
+    none = calibrate_none(learnt, task, tops, drawn)
     free, _ = free_shares(learnt.probabilities, covered, tops, none)
     unlabelled = np.ones(len(free), dtype=np.bool_)
     unlabelled[: len(guide.rows)] = False

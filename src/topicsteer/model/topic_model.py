@@ -669,8 +669,8 @@ class TopicModel:
 
     @property
     def belief(self) -> str:
-        """One sentence: whether documents without a known topic exist, how many, and what describes them."""
-        return believed(self.state_.topics, self.state_.parameters.get("world"))
+        """One sentence: whether documents without a known topic exist, and how to learn how many."""
+        return believed(self.state_.topics, self.state_.parameters.get("world"), self.state_.drawn)
 
     def explain(
         self,
