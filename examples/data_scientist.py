@@ -22,10 +22,9 @@ frame = pl.read_csv(example_table())
 RUNS = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 3)).fit(frame["text"]).get_feature_names_out()
 
 for name, embeddings in (("words", None), ("words and embeddings", encode)):
-    evaluation = TopicModel(free_topics=3).evaluate(frame, embeddings=embeddings)
-    print(f"{name}: average precision {evaluation.macro['topicsteer']:.2f}")
+    model = TopicModel(free_topics=3).fit(frame, embeddings=embeddings)
+    print(f"{name}: average precision {model.evaluate().macro['topicsteer']:.2f}")
 
-model = TopicModel(free_topics=3).fit(frame, embeddings=encode)
 features = model.memberships(frame).join(frame, on="id")  # columns for any other model
 for region, mean in features.group_by("region").agg(pl.col("delivery").mean()).sort("region").rows():
     print(f"delivery, {region}: mean membership {mean:.2f}")

@@ -344,10 +344,8 @@ class Side:
 
     def evaluate(self):
         """The output of `evaluate --json`, and its file."""
-        for form, (table, _) in self.fitted.items():
-            words = ["evaluate", table, "--labels", "labels", "--text", "text", "--json"]
-            words += ["--path-separator", "/"] if form == "tree" else []
-            found = self.command(f"evaluate/{form}", words, f"evaluation-{form}.csv")
+        for form, (table, model) in self.fitted.items():
+            found = self.command(f"evaluate/{form}", ["evaluate", model, table, "--json"], f"evaluation-{form}.csv")
             self.values.json(f"evaluate/{form} json", json.loads(found))
 
     def report(self):

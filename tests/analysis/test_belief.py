@@ -26,3 +26,5 @@ def test_the_belief_names_no_share(columns, labelled, declared, expected):
     found = believed(topics, declared)
     assert found.startswith(expected)
     assert "%" not in found
+    drawn = believed(topics, declared, drawn=True)
+    assert drawn == found or drawn.endswith("prevalence estimates how many, from labels that were drawn at random.")

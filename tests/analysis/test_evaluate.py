@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import average_precision_score, precision_recall_fscore_support
 
-from topicsteer.analysis.evaluation import evaluate, hidden_label_scores, in_corpus
+from topicsteer.analysis.evaluation import FEWEST_RANDOM, evaluate, hidden_label_scores
 from topicsteer.cli.terminal import show_evaluation
 from topicsteer.labels.forms import forbid, supervise
 from topicsteer.labels.supervision import assign_folds
@@ -76,21 +76,24 @@ def test_a_perfect_and_a_blind_scorer():
     result = evaluate(X, truth, perfect, folds=4, progress=lambda *step: steps.append(step))
     assert steps == [(i + 1, 8) for i in range(8)]
     assert result.macro["topicsteer"] == result.micro["topicsteer"] == 1.0
-    assert result.verdict == "topicsteer and logistic regression find the hidden labels equally well."
+    assert result.verdict == (
+        "Scores of 120 documents (the whole corpus): precision 1.00 (0.97 to 1.00), recall 1.00 (0.97 to 1.00). "
+        "topicsteer and logistic regression find the hidden labels equally well."
+    )
     assert result.folds == 4
     assert all(80 <= count <= 100 for count in seen)
     assert set(result.summary()["topicsteer"]) == {1.0}
     blind = evaluate(X, truth, nothing)
     assert blind.macro["topicsteer"] < 0.4
-    assert blind.verdict.startswith(
+    assert (
         "By average precision, logistic regression finds the hidden labels better than topicsteer on these documents. "
-    )
+    ) in blind.verdict
     assert "is ahead in macro average precision (" in blind.verdict
     assert list(blind.summary()) == ["measure", "topicsteer", "logistic regression"]
     assert blind.table()["labelled"] == truth.counts.tolist()
     X = sp.csr_array(np.random.default_rng(5).random((120, 20)))
     best = "By average precision, topicsteer finds the hidden labels best."
-    assert evaluate(X, truth, perfect).verdict == best
+    assert evaluate(X, truth, perfect).verdict.endswith(best)
 
 
 def test_nothing_to_hide():
@@ -114,7 +117,9 @@ def test_too_few_labels_are_said_to_be_too_few(capsys):
     more = evaluate(X, supervise({0: "tea", 1: "tea", 2: "[coffee]", 3: "milk", 4: "milk"}, 120), nothing)
     assert more.judged
     assert " Not judged, too few labels: [coffee]." in more.verdict
-    assert "Labels are too few to decide whether some documents have none of the topics." in more.verdict
+    assert more.verdict.startswith(
+        "This is no estimate for the corpus: 0 hidden labels are known to be drawn at random"
+    )
     show_evaluation(more)
     assert more.verdict in capsys.readouterr().err
     many = {i: f"single {i}" for i in range(4, 14)} | {0: "tea", 1: "tea", 2: "milk", 3: "milk"}
@@ -152,7 +157,7 @@ def test_what_is_unknown_counts_for_nothing():
     only_yes = evaluate(X, supervise(labels, 120, complete=False), scorer)
     assert np.isnan(only_yes.macro["topicsteer"])
     assert only_yes.scores["topicsteer"].summary()["macro recall"] == pytest.approx(0.5, abs=0.2)
-    assert only_yes.verdict.startswith("No hidden document is known to lack a topic")
+    assert "No hidden document is known to lack a topic" in only_yes.verdict
     assert only_yes.tables()["summary"]["topicsteer"][0] is None
     json.dumps(only_yes.tables(), allow_nan=False)
 
@@ -168,16 +173,39 @@ def test_what_is_unknown_counts_for_nothing():
     assert some.macro["topicsteer"] == some.micro["topicsteer"] == pytest.approx(expected)
 
 
-def test_figures_for_the_corpus_mix_hidden_documents_by_the_shares_of_random_labels():
-    """Half of the documents are outsiders. Each topic is found in 8 of 10 documents, and 2 of 10 outsiders get one."""
-    given = np.zeros((30, 2), dtype=bool)
-    given[:10, 0], given[10:20, 1] = True, True
-    predicted = given.copy()
-    predicted[[8, 9, 18, 19]] = False
-    predicted[[20, 21], 0] = True
-    found = in_corpus(given, predicted, np.array([0.25, 0.25, 0.5]), 0.5 * 0.8 + 0.5 * 0.2)
-    assert found.recall[0] == pytest.approx(0.8)
-    assert found.precision[0] == pytest.approx(0.4 / 0.5)
-    # More cannot be predicted in documents with a topic than in all documents.
-    fewer = in_corpus(given, predicted, np.array([0.35, 0.35, 0.3]), 0.5 * 0.8 + 0.5 * 0.2)
-    assert fewer.precision[0] == pytest.approx(0.7 * 0.8 / (0.7 * 0.8))
+@pytest.mark.parametrize("drawn", [FEWEST_RANDOM - 1, 60])
+def test_labels_that_the_model_chose_do_not_flatter(drawn):
+    """The scorer knows chosen documents and fails on random ones, whose precision is printed with its interval."""
+    X, labels = corpus(400)
+    truth = supervise({i: names for i, names in enumerate(labels) if i < 300}, 400)
+    random = np.arange(400) < drawn
+    right = truth.indicator().toarray()
+    guess = np.where(random[:, None], np.roll(right, 1, axis=1), right)
+    steps = []
+
+    def scorer(X, left, rows):
+        assert left.labelled[drawn:300].all() or drawn < FEWEST_RANDOM
+        return guess[rows], guess[rows] > 0
+
+    found = evaluate(X, truth, scorer, random=random, progress=lambda *step: steps.append(step))
+    ours = found.scores["topicsteer"].summary()
+    if drawn < FEWEST_RANDOM:
+        assert found.scope.startswith("This is no estimate for the corpus: 29 hidden labels are known to be drawn")
+        assert ours["micro precision"] > 0.85
+    else:
+        assert found.scope.startswith("Scores of 60 documents (drawn at random): precision 0.00 (0.00 to 0.06), recall")
+        assert ours["micro precision"] == 0
+    assert found.verdict.startswith(found.scope)
+
+
+def test_no_precision_of_an_open_world_without_labels_of_none():
+    X, labels = corpus()
+    labels[60:] = [[]] * 60
+    right = supervise(labels, 120).indicator().toarray()
+    scorer = lambda X, left, rows: (right[rows], right[rows] > 0)  # noqa: E731
+    for given, precise in ((labels, False), ([*labels[:60], *[["(none)"]] * 6, *[[]] * 54], True)):
+        found = evaluate(X, supervise(given, 120), scorer, open_world=True)
+        assert np.isfinite(found.table()["precision"]).all() == np.isfinite(found.table()["F1"]).all() == precise
+        assert np.isfinite(found.summary()["topicsteer"][2:4]).all() == precise
+        assert np.isfinite(found.table()["recall"]).all()
+        assert ("No precision is known" in found.scope) != precise

@@ -67,14 +67,15 @@ def test_a_topic_is_its_rest_plus_the_topics_below(forest, seed, several, depth)
         below = sum(column(found, f"t{c}") for c in children)
         assert found.topics[found.topics.index(f"t{k}") + 1] == f"t{k}, nothing below"
         excess = below + column(found, f"t{k}, nothing below") - column(found, f"t{k}")
+        excess = excess[~np.isnan(excess)]  # groups with few labels have no share
         if any(f"t{k}" in line for line in found.sentences if "several topics below" in line):
             assert (excess > -1e-9).all()
         else:
             np.testing.assert_allclose(excess, 0, atol=1e-9)
         for c in children:
-            assert (column(found, f"t{c}") <= column(found, f"t{k}") + 1e-9).all()
-    assert ((found.share >= -1e-12) & (found.share <= 1 + 1e-12)).all()
+            assert not (column(found, f"t{c}") > column(found, f"t{k}") + 1e-9).any()
     with np.errstate(invalid="ignore"):
+        assert not ((found.share < -1e-12) | (found.share > 1 + 1e-12)).any()
         assert not ((found.low > found.share + 1e-9) | (found.high < found.share - 1e-9)).any()
 
 

@@ -271,23 +271,23 @@ def test_evaluate(run, tmp_path):
     path = tmp_path / "all.jsonl"
     labels = [["tea"], ["coffee"], [], ["tea"]] * 6
     pl.DataFrame({"text": TEXTS, "labels": labels}).write_ndjson(path)
-    code, out, err = run("evaluate", path, "--folds", 3, "--free", 1)
+    assert run("fit", path, "--free", 1, "--out", tmp_path / "m", "-q")[0] == 0
+    code, out, err = run("evaluate", tmp_path / "m", path, "--folds", 3)
     assert code == 0
     assert "logistic regression" in out
     assert "hidden labels" in err
     assert terminal.MORE in err
     assert len(out.splitlines()) < 20  # two topics, and four measures of all topics
-    code, out, _ = run("evaluate", path, "--json", "-q", "--free", 1)
+    code, out, _ = run("evaluate", tmp_path / "m", path, "--json", "-q")
     told = json.loads(out)
     assert {"summary", "topics", "verdict"} <= set(told)
     target = tmp_path / "topics.csv"
-    code, out, err = run("evaluate", path, "--out", target, "--free", 1)
+    code, out, err = run("evaluate", tmp_path / "m", path, "--out", target)
     assert code == 0
     assert pl.read_csv(target)["topic"].to_list() == ["coffee", "tea"]
-    run("evaluate", path, "--out", target.with_suffix(".xlsx"), "--free", 1)
+    run("evaluate", tmp_path / "m", path, "--out", target.with_suffix(".xlsx"))
     assert pd.read_excel(target.with_suffix(".xlsx"), engine="openpyxl")["topic"].tolist() == ["coffee", "tea"]
     report = tmp_path / "r.html"
-    assert run("fit", path, "--free", 1, "--out", tmp_path / "m", "-q")[0] == 0
     assert run("report", tmp_path / "m", path, "--out", report, "--evaluate")[0] == 0
     assert "evaluation-table" in report.read_text()
     assert run("report", tmp_path / "m", path, "--out", tmp_path / "r.md", "--evaluate")[0] == 0
@@ -298,7 +298,7 @@ def test_evaluate(run, tmp_path):
 
 def test_evaluate_shows_the_weakest_of_many_topics(capsys):
     labels = [["tea"], ["coffee"], None, ["tea"]] * 6
-    terminal.show_evaluation(TopicModel(1).evaluate(TEXTS, labels), weakest=1)
+    terminal.show_evaluation(TopicModel(1).fit(TEXTS, labels).evaluate(), weakest=1)
     assert "The 1 weakest of 2" in capsys.readouterr().out
 
 
@@ -462,7 +462,7 @@ def test_every_command_that_reads_takes_the_same_options(command):
     options = {option for p in by_name(name).params for option in p.opts}
     assert {"--text", "--id", "--encoding", "--delimiter"} <= options
     of_labels = {"--labels", "--separator", "--label-file", "--forbidden"}
-    assert of_labels & options == (of_labels if name in ("fit", "update", "evaluate", "label") else set())
+    assert of_labels & options == (of_labels if name in ("fit", "update", "label") else set())
     assert command.callback.__doc__
 
 
@@ -487,8 +487,8 @@ def test_encoding_and_delimiter_reach_every_reader(run, tmp_path):
     assert code == 0
     assert f"report {model} {table} --out" in err.replace("\n", " ")
     assert "café" in TopicModel.load(model).state_.topics.vocabulary
-    for same in (how, ("--model", model)):  # the model remembers how its table is read
-        assert "No topic has two labelled documents" in run("evaluate", table, *same, "--free", 1, "-q")[2]
+    # The model remembers how its table is read.
+    assert "No topic has two labelled documents" in run("evaluate", model, table, "-q")[2]
     for name, more in (("predict", ()), ("suggest", ()), ("audit", ()), ("report", ("--out", tmp_path / "r.html"))):
         assert run(name, model, table, *more)[0] == 0, name
     assert run("update", model, "--label-file", late)[0] == 0
@@ -527,6 +527,13 @@ def test_demo(run, tmp_path, monkeypatch):
     assert code == 0, err
     assert "linear algebra" in out
     assert "header" in out  # a free topic: nobody named email
+    assert "prevalence estimates how many" in " ".join(err.split())
+    rows = [line for line in out.partition("Shares of the topics")[2].splitlines() if line.startswith("│")]
+    known = [row for row in rows if "%" in row]
+    assert len(known) > 10
+    assert any("(none)" in row for row in known)
+    assert len(rows) > len(known)
+    assert all("–" in row for row in rows if row not in known)
     assert str(tmp_path / "report.html") in err.replace("\n", "")
     assert (tmp_path / "report.html").stat().st_size > 10_000
 

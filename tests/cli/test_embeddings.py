@@ -76,9 +76,8 @@ def test_vectors_in_a_file(command, table):
     assert "vectors.npy has 25 rows, and the table has 2" in wrong.stderr
     assert command("update", "model", "new.parquet").exit_code == 1
     assert command("update", "model", "new.parquet", "--embeddings", "new.npy", "--out", "later").exit_code == 0
-    assert command("evaluate", "train.csv", "--model", "model").exit_code == 1
-    judged = ("evaluate", "train.csv", "--text", "text", "--embeddings", "vectors.npy", "--folds", "2")
-    assert command(*judged).exit_code == 0
+    assert command("evaluate", "model", "train.csv").exit_code == 1
+    assert command("evaluate", "model", "train.csv", "--embeddings", "vectors.npy", "--folds", "2").exit_code == 0
 
 
 def test_built_in_vectors_and_none(command, table):
@@ -97,21 +96,8 @@ def test_built_in_vectors_and_none(command, table):
             assert f"this model was fitted with --embeddings {name or 'none'}: leave out the option" in refused.stderr
         assert command("explain", "model", "milk with tea").exit_code == 0
         assert command("update", "model", "new.parquet", "--out", "later").exit_code == 0
-        assert command("evaluate", "train.csv", "--model", "model", "--folds", "2").exit_code == 0
+        assert command("evaluate", "model", "train.csv", "--folds", "2").exit_code == 0
         assert command("report", "model", "train.csv", "--evaluate", "--out", "r.html").exit_code == 0
-
-
-def test_an_evaluation_has_the_embeddings_that_are_asked_for(command, table, monkeypatch):
-    asked = []
-
-    def evaluate(model, *_, embeddings, **__):
-        asked.append((model.embeddings, embeddings is not None))
-        raise ValueError("enough")
-
-    monkeypatch.setattr(TopicModel, "evaluate", evaluate)
-    for name in ((), ("words",), ("none",), ("vectors.npy",)):
-        command("evaluate", "train.csv", "--text", "text", *(("--embeddings", *name) if name else ()))
-    assert asked == [("words", False), ("words", False), (None, False), ("words", True)]
 
 
 @pytest.mark.parametrize(

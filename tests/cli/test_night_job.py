@@ -151,15 +151,15 @@ def test_from_standard_input_to_standard_output(run, fitted, many, tmp_path, mon
     assert len(piped.splitlines()) == 201
 
 
-def test_evaluate_within_a_memory_limit_and_from_a_pipe(run, tmp_path, monkeypatch):
+def test_evaluate_within_a_memory_limit(run, tmp_path):
     labels = ["tea", "coffee"] * 15 + [""] * 30
     table = written(
         tmp_path / "t.csv", id=list(range(60)), text=[TEXTS[i % 2] + f" w{i % 7}" for i in range(60)], label=labels
     )
-    whole = run("evaluate", table, "--free", 0, "--json", "-q")
-    with table.open() as stream:
-        monkeypatch.setattr("sys.stdin", stream)
-        blocks = run("evaluate", "-", "--free", 0, "--json", "--memory", "1KB")
+    model = tmp_path / "model"
+    assert run("fit", table, "--free", 0, "--out", model, "-q")[0] == 0
+    whole = run("evaluate", model, table, "--json", "-q")
+    blocks = run("evaluate", model, table, "--json", "--memory", "1KB")
     assert blocks[0] == 0
     assert "working in blocks on disk" in blocks[2]
     first, second = json.loads(whole[1]), json.loads(blocks[1])

@@ -62,7 +62,7 @@ def test_shares_name_each_topic_once_and_break_no_word(screen, corpus):
     assert "plain" not in out
     assert "worth" not in out
     free = TopicModel.load(corpus / "model").topics["topic"][-1]
-    assert out.count(free.split(",")[0]) == 1  # plain averages of groups are in the file alone
+    assert out.count(free.split(",")[0]) == 1  # without a share, and so without groups
 
 
 def test_errors_of_a_coder_fit_the_screen(screen, corpus):
@@ -87,20 +87,20 @@ def test_suggestions_have_room_for_the_text(screen, corpus):
     assert "probability" not in out
 
 
-def test_groups_stay_if_no_topic_has_an_interval():
+def test_a_topic_without_an_interval_has_one_row_and_no_share():
     table = {
         "topic": ["tea"] * 2,
         "group": ["(all)", "north"],
-        "share": [0.2, 0.3],
+        "share": [None] * 2,
         "low": [None] * 2,
         "high": [None] * 2,
     }
-    assert terminal.shares(table)["group"] == ["(all)", "north"]
+    assert terminal.shares(table) == {"topic": ["tea"], "share": [None], "95 % interval": ["–"]}
 
 
 def test_help_keeps_the_options_of_tables_and_of_the_machine_apart(run, monkeypatch):
     monkeypatch.setenv("TERM", "dumb")
-    for command, own in (("fit", "--free"), ("evaluate", "--folds"), ("update", "--no-new-topics")):
+    for command, own in (("fit", "--free"), ("update", "--no-new-topics")):
         _, out, _ = run(command, "--help")
         options, rest = out.split("Reading the table")
         assert own in options

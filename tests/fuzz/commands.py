@@ -25,7 +25,7 @@ from topicsteer.labels.codebook_files import write_codebook
 COMMANDS = {
     "fit": ["table"],
     "update": ["model", "table"],
-    "evaluate": ["table"],
+    "evaluate": ["model", "table"],
     "topics": ["model"],
     "predict": ["model", "table"],
     "explain": ["model", "word"],
@@ -216,7 +216,7 @@ def command_line(rng, here):
         words += [f"{option}={given[0]}"] if given and rng.random() < 0.2 else [option, *given]
     if name in ("coders", "prevalence") and rng.random() < 0.9:
         words += ["--coder", f"{rng.choice(['gpt', 'old', 'people', *WORDS])}={value('table')}"]
-    if name in ("fit", "evaluate", "label"):
+    if name in ("fit", "label"):
         words += ["--free", "1"] if rng.random() < 0.5 else []
     return [word.replace("\x00", "") for word in words]
 

@@ -137,7 +137,6 @@ def test_labelled_documents_without_terms_teach_nothing():
     found = Sample(as_rows(X), supervise(["a", "a", None, "b"], 4))
     assert found.labelled.tolist() == [0, 3]
     assert found.rows.tolist() == [0, 3, 2]
-    assert found.states.tolist() == [[1, 0], [0, 1]]
     np.testing.assert_array_equal(found.terms.toarray(), X.toarray()[[0, 3, 2]])
 
 

@@ -153,7 +153,7 @@ def test_map_report_and_shares(fitted, tmp_path):
 
 def test_evaluation(fitted):
     kind, model, documents, _ = fitted
-    result = model.evaluate(documents, embeddings=of_fit(kind, documents.texts))
+    result = model.evaluate(embeddings=of_fit(kind, documents.texts))
     assert min(result.macro.values()) > 0.9
 
 

@@ -125,8 +125,8 @@ def test_a_temporary_folder_goes_with_the_model(table):
 
 def test_a_spool_is_evaluated_on_labelled_documents_and_a_sample(table, tmp_path):
     spooled = spool(table, tmp_path / "corpus", memory=SMALL)
-    found = TopicModel(2).evaluate(spooled, folds=2)
-    expected = TopicModel(2).evaluate(read_table(table), folds=2)
+    found = TopicModel(2).fit(spooled).evaluate(folds=2)
+    expected = TopicModel(2).fit(read_table(table)).evaluate(folds=2)
     assert found.table() == expected.table()
 
 

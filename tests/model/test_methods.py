@@ -52,12 +52,12 @@ def test_report_methods_and_model_count_labelled_documents_alike(tmp_path):
     assert "<dt>labelled documents</dt><dd>17</dd>" in (tmp_path / "report.html").read_text()
     assert "- labelled documents: 17 of 60 (28.3%)" in section(model.findings.methods(), "Labels")
     assert repr(model).endswith("60 documents, 17 labelled>")
-    assert model.evaluate(TEXTS, labels).labelled == 17
+    assert model.evaluate().labelled == 17
 
 
 def test_numbers_are_those_of_the_model(model):
     answers = ["tea" if i in (1, 3) else topic for i, topic in enumerate(TOPICS)]
-    evaluation = model.evaluate(model.documents_, model.state_.supervision)
+    evaluation = model.evaluate()
     page = model.findings.methods(coders={"gpt": answers}, evaluation=evaluation, people={"Anna": 20, "Ben": 11})
     paragraph = page.splitlines()[2]
     assert f"topicsteer {topicsteer.__version__}" in paragraph

@@ -3,13 +3,12 @@
 import re
 
 import numpy as np
+import polars as pl
 import pytest
 from problems import planted_texts
 from scipy.optimize import linear_sum_assignment
 
 from topicsteer import TopicModel
-from topicsteer.cli.commands import UNNAMED
-from topicsteer.corpora import load_docstrings
 from topicsteer.text import TextVectorizer
 
 pytestmark = pytest.mark.slow
@@ -191,54 +190,50 @@ def test_free_topics_come_back_with_other_seeds_and_more_labels(fitted):
         assert (overlap[rows, columns] >= 0.5).mean() >= 0.8
 
 
-def test_an_evaluation_says_what_labels_that_were_not_drawn_at_random_do_not_show():
+def test_an_evaluation_of_labels_that_were_not_drawn_at_random_is_no_estimate():
     given = labels(per_topic=12)
-    inside_only = TopicModel(4).evaluate(TEXTS, given)
-    assert inside_only.corpus is None
-    assert "Only documents with a known topic were hidden" in inside_only.verdict
+    inside_only = TopicModel(4).fit(TEXTS, given).evaluate()
+    assert inside_only.verdict.startswith("This is no estimate for the corpus: 0 hidden labels")
+    assert "No precision is known" in inside_only.verdict
+    assert np.isnan(inside_only.table()["precision"]).all()
+    assert inside_only.tables()["topics"]["precision"] == [None] * KNOWN
     for i in np.flatnonzero(TOPIC >= KNOWN)[::30]:
         given[i] = "(none)"
-    found = TopicModel(4).evaluate(TEXTS, given)
-    assert "documents without a topic is unknown, because labels were not drawn at random" in found.verdict
-    assert found.corpus is None
-    assert "corpus" not in found.tables()
+    found = TopicModel(4).fit(TEXTS, given).evaluate()
+    assert found.verdict.startswith("This is no estimate for the corpus")
+    assert np.isfinite(found.table()["precision"]).all()
 
 
-def test_an_evaluation_judges_the_corpus_as_it_is_if_labels_were_drawn_at_random():
-    rows = np.random.default_rng(0).choice(len(TEXTS), 120, replace=False)
+def test_an_evaluation_of_random_labels_has_the_precision_of_the_corpus():
+    """Labels that were chosen among the surest documents take part in the fit, and not in the scores."""
     truth = labels(per_topic=len(TEXTS))
-    given = [(truth[i] or "(none)") if i in set(rows.tolist()) else None for i in range(len(TEXTS))]
-    found = TopicModel(4).evaluate(TEXTS, given)
-    model = TopicModel(4).fit(TEXTS, given)
+    order = np.random.default_rng(0).permutation(len(TEXTS))
+    random, chosen = order[:120], [i for i in order[120:] if truth[i]][:60]
+    given = [(truth[i] or "(none)") if i in {*random.tolist(), *chosen} else None for i in range(len(TEXTS))]
+    how = ["random" if i in random else "suggested 2" if i in chosen else None for i in range(len(TEXTS))]
+    table = pl.DataFrame({"text": TEXTS, "label": given, "chosen": how})
+    model = TopicModel(4).fit(table, "label", text="text")
+    found = model.evaluate()
     unlabelled = np.array([name is None for name in given])
-    predicted = np.array([bool(topics) for topics in model.predict(TEXTS)])[unlabelled]
-    truth = (TOPIC < KNOWN)[unlabelled]
-    precision = (predicted & truth).sum() / predicted.sum()
-    assert found.corpus.precision[0] == pytest.approx(precision, abs=0.07)  # folds learn from fewer labels
-    assert found.tables()["corpus"]["precision"] == found.corpus.precision[0]
+    predicted = [topics[:1] for topics in model.predict(TEXTS)]
+    right = np.array([topics == [name] for topics, name in zip(predicted, truth, strict=True)])[unlabelled]
+    precision = right.sum() / np.array([bool(topics) for topics in predicted])[unlabelled].sum()
+    said = re.match(r"Scores of 1.. documents \(drawn at random\): precision .* \((.*) to (.*)\), recall", found.scope)
+    assert float(said[1]) <= precision <= float(said[2])
 
 
-def test_the_share_without_a_topic_in_an_evaluation_is_that_of_prevalence_for_any_number_of_free_topics():
-    corpus = load_docstrings()
-    rows = np.random.default_rng(1).permutation(len(corpus))[:500]
-    texts = [corpus.texts[i] for i in rows]
-    own = [[topic for topic in corpus.labels[i] if topic not in UNNAMED] or ["(none)"] for i in rows]
-    truth, given = np.mean([topics == ["(none)"] for topics in own]), [*own[:150], *[None] * 350]
-    found = TopicModel().fit(texts, given).findings.prevalence()
-    share = found.share[0, found.topics.index("(none)")]
-    assert share == pytest.approx(truth, abs=0.03)
-    for free in (0, 12):
-        scope = TopicModel(free).evaluate(texts, given).scope
-        said = re.search(r"In the corpus as it is, about (\d+)% of the documents have none", scope)
-        assert int(said[1]) == pytest.approx(100 * share, abs=2)
+def test_an_evaluation_has_the_keywords_of_the_model(fitted):
+    """Keywords of the wrong topics make the scores worse."""
+    wrong = {name: fitted.top_terms((k + 1) % KNOWN, 8) for k, name in enumerate(NAMES)}
+    plain, misled = (TopicModel(0, keywords=given).fit(TEXTS, labels(per_topic=2)) for given in (None, wrong))
+    assert misled.evaluate().macro["topicsteer"] < plain.evaluate().macro["topicsteer"]
 
 
 @pytest.mark.parametrize("world", [None, "open"])
 def test_an_evaluation_of_a_corpus_without_unlabelled_documents(world):
-    """Hidden documents are the corpus as it is: nothing is left to estimate."""
     texts = ["green tea leaves", "roast coffee beans", "the train was late"] * 8
-    found = TopicModel(0, world=world).evaluate(texts, ["tea", "coffee", "(none)"] * 8)
-    assert (found.scope, found.corpus) == ("", None)
+    found = TopicModel(0, world=world).fit(texts, ["tea", "coffee", "(none)"] * 8).evaluate()
+    assert found.scope.startswith("Scores of 24 documents (the whole corpus)")
     assert found.labelled == 24
 
 

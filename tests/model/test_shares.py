@@ -80,7 +80,7 @@ def test_the_shares_of_all_topics_and_of_none(fitted):
         assert row["documents"] == 400
     free = table.filter(pl.col("topic").is_in(model.state_.free_names))
     assert free["low"].null_count() == len(free) == len(model.state_.free_names)
-    assert free["share"].to_list() == free["plain"].to_list()
+    assert free["share"].null_count() == len(free)  # a figure without an interval is no share
     plain = model.memberships()["tea"].mean()
     assert table["plain"][table["topic"].to_list().index("tea")] == pytest.approx(plain, abs=1e-6)
 
@@ -148,6 +148,7 @@ def test_groups_differences_and_trends(fitted):
     truth = tea[region == "north"].mean() - tea[region == "south"].mean()
     assert differences["low"][0] <= truth <= differences["high"][0] < 0
     assert differences["clear"].to_list() == [True]
+    assert np.isfinite(found.plain).all()
     by_month = model.findings.prevalence("date:month")
     assert by_month.groups[1:] == tuple(f"2024-0{m}" for m in range(1, 7))
     assert len(by_month.differences()["topic"]) == 4 * 5
@@ -158,6 +159,47 @@ def test_groups_differences_and_trends(fitted):
         found.trend()
 
 
+def test_a_group_with_fewer_than_ten_random_labels_has_no_share(fitted):
+    model, _ = fitted
+    rows = np.flatnonzero(model.state_.supervision.labelled)
+    few, enough = set(rows[:9].tolist()), set(rows[9:20].tolist())
+    group = ["few" if row in few else "enough" if row in enough else "rest" for row in range(400)]
+    found = model.findings.prevalence(group)
+    table = pl.DataFrame(found.table()).filter(topic="tea")
+    known = dict(zip(table["group"], zip(table["labels"], table["share"], table["low"], strict=True), strict=True))
+    assert known["few"] == (9, None, None)
+    assert known["enough"][0] == 11
+    assert None not in known["enough"]
+    assert "Groups with fewer than 10 labels drawn by chance have no share: few (9)." in found.sentences
+    differences = pl.DataFrame(found.differences())
+    assert "few" not in {*differences["group"], *differences["other"]}
+
+
+def test_differences_are_sorted_by_certainty(fitted):
+    model, _ = fitted
+    table = pl.DataFrame(model.findings.prevalence("date:month").differences())
+    sizes = table["difference"].abs()
+    inner = pl.select(pl.when(table["difference"] > 0).then(table["low"]).otherwise(table["high"])).to_series()
+    certainty = sizes / (table["difference"] - inner).abs()
+    assert certainty.is_sorted(descending=True)
+    assert not sizes.is_sorted(descending=True)
+
+
+def test_none_is_calibrated_to_random_labels_alone():
+    """Labels of documents with a topic, chosen by hand, do not move the share without one."""
+    given, topics = documents(600, 150)
+    tea = [row for row, own in enumerate(topics) if own == ["tea"] and not given.labels[row]][:60]
+    labels = [topics[row] if row in tea else own for row, own in enumerate(given.labels)]
+    columns = {"chosen": ["suggested 2" if row in tea else given.columns["chosen"][row] for row in range(600)]}
+    means = {}
+    for name, more in (("random", columns), ("unknown", {})):
+        model = TopicModel(2, world="open").fit(Documents(given.ids, given.texts, labels, more))
+        means[name] = float(model.state_.memberships[:, -1].mean())
+    truth = np.mean([not own for own in topics])
+    assert abs(means["random"] - truth) < 0.06
+    assert means["unknown"] < means["random"]
+
+
 def test_a_trend_is_a_line_through_the_shares(fitted):
 
     model, _ = fitted
@@ -166,7 +208,7 @@ def test_a_trend_is_a_line_through_the_shares(fitted):
     share = found.share.copy()
     share[1:, 0] = 0.1 + 0.02 * (days - days[0]) / 30.4
     table = replace(found, share=share).trend()
-    assert table["change"][0] == pytest.approx(0.02)
+    assert table["change"][table["topic"].index(found.topics[0])] == pytest.approx(0.02)
 
 
 def test_sentences_tell_what_is_assumed(fitted):
@@ -192,8 +234,8 @@ def test_suggested_labels_alone_give_no_interval():
     columns = {"chosen": ["suggested" if names else None for names in given.labels]}
     found = TopicModel(1).fit(Documents(given.ids, given.texts, given.labels, columns)).findings.prevalence()
     assert np.isnan(found.low).all()
-    np.testing.assert_array_equal(found.share, found.plain)  # no sample corrects the plain averages
-    assert "no intervals" in found.sentences[0]
+    assert np.isnan(found.share).all()
+    assert "no share is known: label 50 documents at random" in found.sentences[0]
     assert "cannot be planned" in found.advice(0.02)
 
 
@@ -202,7 +244,7 @@ def test_labels_that_never_say_no_give_no_share():
     given = [own[:1] if row < 60 else None for row, own in enumerate(topics)]
     found = TopicModel(0, complete=False).fit(texts, given).findings.prevalence()
     assert np.isnan(found.low[0, :3]).all()
-    np.testing.assert_array_equal(found.share[:, :3], found.plain[:, :3])
+    assert np.isnan(found.share[0, :3]).all()
 
 
 def test_the_number_of_labels_for_a_precision(fitted):

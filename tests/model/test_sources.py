@@ -85,4 +85,4 @@ def test_false_means_no_labels_in_every_method():
     more = source.with_columns(pl.Series("Thema", ["milk"] * len(source)))
     assert model.update(more, labels=False).state_.topics.n_known == 2
     with pytest.raises(ValueError, match="No topic has two labelled documents"):
-        TopicModel(2).evaluate(source, labels=False)
+        TopicModel(2).fit(source, labels=False).evaluate()

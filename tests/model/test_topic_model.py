@@ -270,7 +270,7 @@ def test_progress_is_reported():
 
 def test_evaluate_says_who_won():
     labels = [["tea"]] * 4 + [["coffee"]] * 4 + [[]] * 3
-    result = TopicModel(1).evaluate(TEXTS, labels * 4, folds=3)
+    result = TopicModel(1).fit(TEXTS, labels * 4).evaluate(folds=3)
     assert result.names == ("coffee", "tea")
     assert set(result.macro) == {"topicsteer", "logistic regression"}
     assert all(value > 0.9 for value in result.macro.values())

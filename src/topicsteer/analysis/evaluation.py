@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from topicsteer import metrics
 from topicsteer.analysis.column_formats import Column
-from topicsteer.guidance.constants import FEW_LABELS
+from topicsteer.analysis.survey_design import AT_RANDOM, wilson
 from topicsteer.labels.forest import FLAT, Forest
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision, assign_folds
 from topicsteer.metrics import AveragePrecision, Decisions
@@ -146,62 +146,41 @@ def logistic_answers(X: sp.csr_array, supervision: Supervision, rows: Rows) -> t
     return scores, scores >= 0.5
 
 
-@dataclass(frozen=True, eq=False)
-class Unlabelled:
-    """Estimates of a model for the unlabelled documents of an open world.
+# Random labels from which the scores are those of the random labels alone.
+FEWEST_RANDOM = 30
 
-    ``shares`` has the share of documents with each topic, and last without any, from labels drawn at random; None if
-    they were not. ``predicted`` is the mean number of topics that a document gets.
+
+def scope(found: Decisions, drawn: int, whole: bool, precise: bool) -> str:
+    """For which documents the scores hold, in a sentence.
+
+    Parameters
+    ----------
+    found : Decisions
+        Predictions of all topics together, in the hidden documents.
+    drawn : int
+        Number of hidden documents that were drawn at random.
+    whole : bool
+        Whether the whole corpus is labelled.
+    precise : bool
+        Whether the precision is known.
     """
-
-    shares: Array | None
-    predicted: float
-
-
-def in_corpus(
-    given: NDArray[np.bool_], predicted: NDArray[np.bool_], shares: Array, predicted_elsewhere: float
-) -> Decisions:
-    """Return predictions in the corpus as it is, from hidden documents of each kind.
-
-    Hidden documents show the rates r of predictions per document with and without a topic. Their mixture must give the
-    predictions of the unlabelled documents: (1 - s) r_in + s r_out, where s is the share of outsiders.
-    """
-    weight = given @ (shares[:-1] / np.maximum(given.sum(axis=0), 1)) / np.maximum(given.sum(axis=1), 1)
-    weight /= max(weight.sum(), 1e-30)
-    inside, topics = float(weight @ predicted.sum(axis=1)), float(weight @ given.sum(axis=1))
-    correct = float(weight @ (given & predicted).sum(axis=1))
-    share, n = float(shares[-1]), len(given)
-    counts = ((1 - share) * correct, (1 - share) * topics, max(predicted_elsewhere, (1 - share) * inside))
-    return Decisions(*(np.array([n * count]) for count in counts))
-
-
-def scope(corpus: Decisions | None, unlabelled: Unlabelled | None, marked: int, supervision: Supervision) -> str:
-    """For which documents the figures hold, in a sentence."""
-    if corpus is not None and unlabelled is not None and unlabelled.shares is not None:
-        precision, recall = float(corpus.precision[0]), float(corpus.recall[0])
+    if drawn < FEWEST_RANDOM and not whole:
         return (
-            f"In the corpus as it is, about {unlabelled.shares[-1]:.0%} of the documents have none of the topics. "
-            f"There, predictions have a precision of about {precision:.2f} and a recall of about {recall:.2f}; "
-            f"{marked:,} hidden documents had none of the topics."
+            f"This is no estimate for the corpus: {drawn:,} hidden labels are known to be drawn at random, and "
+            f"{FEWEST_RANDOM} are needed: {AT_RANDOM}."
         )
-    if unlabelled is not None and marked:
-        return (
-            "The share of documents without a topic is unknown, because labels were not drawn at random. So the "
-            "precision in the corpus is unknown too: label some documents at random."
-        )
-    if unlabelled is not None:
-        return (
-            "Only documents with a known topic were hidden. The figures do not show how many documents without one get "
-            'a topic by mistake: mark some as "none of these".'
-        )
-    counts = supervision.counts[supervision.counts > 0]
-    if counts.size and np.median(counts) < FEW_LABELS and not supervision.labelled.all():
-        return (
-            "Labels are too few to decide whether some documents have none of the topics. If some have none, these "
-            'figures are too good: mark some of them as "none of these", or set world="open".'
-        )
-    return ""
+    parts = {"precision": (found.precision, found.predicted), "recall": (found.recall, found.true)}
+    texts = []
+    for name, (value, n) in parts.items():
+        low, high = wilson(value, n)
+        if n[0] and (precise or name == "recall"):
+            texts.append(f"{name} {value[0]:.2f} ({low[0]:.2f} to {high[0]:.2f})")
+    source = "the whole corpus" if whole else "drawn at random"
+    return f"Scores of {drawn:,} documents ({source}): {', '.join(texts) or 'nothing to judge'}."
 
+
+# The precision of an open world is not known without these labels.
+NO_PRECISION = 'No precision is known: some documents seem to have no topic, and no hidden one is labelled "(none)".'
 
 Counts = NDArray[np.int64]
 Scorer = Callable[[sp.csr_array, Supervision, Rows], tuple[Array, NDArray[np.bool_]]]
@@ -223,11 +202,14 @@ class Scores:
         Quality of the predictions.
     two_sided : array of bool (n_topics,)
         Topics with a hidden document that has the topic and one that lacks it. Other topics allow recall only.
+    precise : bool, default=True
+        Whether hidden documents show the precision. Otherwise it is undefined, and so is F1.
     """
 
     ranking: AveragePrecision
     decisions: Decisions
     two_sided: NDArray[np.bool_]
+    precise: bool = True
 
     def measures(self) -> dict[str, Array]:
         """Return each measure per topic; NaN where it is undefined."""
@@ -237,7 +219,9 @@ class Scores:
             "recall": self.decisions.recall,
             "F1": self.decisions.f1,
         }
-        return {name: np.where(self.two_sided | (name == "recall"), v, np.nan) for name, v in topics.items()}
+        known = dict.fromkeys(topics, self.two_sided & self.precise)
+        known |= {"average precision": self.two_sided, "recall": np.ones_like(self.two_sided)}
+        return {name: np.where(known[name], values, np.nan) for name, values in topics.items()}
 
     def summary(self) -> dict[str, float]:
         """Return each measure as mean over topics (macro), and over all pairs of document and topic (micro)."""
@@ -274,9 +258,6 @@ class Evaluation:
         Whether all topics of all hidden documents are known.
     not_judged : tuple of str
         Topics with too few labels to hide one.
-    corpus : Decisions or None
-        Predictions of topicsteer for the corpus as it is, all topics together: hidden documents of each kind are
-        mixed as in the corpus. None if no outsider was hidden, or labels were not drawn at random.
     scope : str
         For which documents the figures hold.
     forest : Forest or None
@@ -298,7 +279,6 @@ class Evaluation:
     labelled: int
     complete: bool = False
     not_judged: tuple[str, ...] = ()
-    corpus: Decisions | None = None
     scope: str = ""
     forest: Forest = FLAT
 
@@ -322,8 +302,9 @@ class Evaluation:
         """The comparison with the baselines, and the topics that could not be judged."""
         if not self.judged:
             return too_few_labels(self.names)
-        verdict = compare(self.summary(), self.table(), self.not_judged)
-        return Verdict((*verdict.findings, Finding("neutral", self.scope))) if self.scope else verdict
+        return Verdict(
+            (Finding("neutral", self.scope), *compare(self.summary(), self.table(), self.not_judged).findings)
+        )
 
     @property
     def verdict(self) -> str:
@@ -346,7 +327,7 @@ class Evaluation:
 
     def tables(self) -> dict[str, Any]:
         """Return all results as plain lists and numbers, for a report or a file; None where a value is undefined."""
-        out: dict[str, Any] = {
+        out = {
             "judged": self.judged,
             "verdict": self.verdict,
             "summary": self.summary(),
@@ -355,9 +336,6 @@ class Evaluation:
             "labelled": self.labelled,
             "scope": self.scope,
         }
-        if self.corpus is not None:
-            precision, recall = float(self.corpus.precision[0]), float(self.corpus.recall[0])
-            out["corpus"] = {"precision": precision, "recall": recall}
         return dict(_without_nan(out))
 
 
@@ -366,13 +344,13 @@ def evaluate(
     supervision: Supervision,
     scorer: Scorer,
     *,
-    unlabelled: Unlabelled | None = None,
-    declared: bool = False,
+    random: NDArray[np.bool_] | bool = False,
+    open_world: bool = False,
     folds: int = 3,
     seed: int = 0,
     progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> Evaluation:
-    """Hide each label once, and score its prediction.
+    """Hide each label once, and score its prediction; only random labels if there are enough.
 
     Parameters
     ----------
@@ -383,10 +361,10 @@ def evaluate(
     scorer : callable
         Takes X, the remaining labels and row numbers. Returns the probability of each known topic in these rows, and
         the predictions.
-    unlabelled : Unlabelled, optional
-        Estimates for the unlabelled documents of an open world.
-    declared : bool, default=False
-        Whether the user declared that every document has one of the topics.
+    random : array of bool (n_documents,), optional
+        Documents that were drawn at random. Default: none. If all documents are labelled, all are.
+    open_world : bool, default=False
+        Whether documents may have none of the topics.
     folds : int, default=3
         Number of folds; every topic keeps some of its labels in each.
     seed : int, default=0
@@ -403,11 +381,15 @@ def evaluate(
     ValueError
         If no topic has two labelled documents.
     """
-    outsiders = supervision.outsiders
+    outsiders, labelled = supervision.outsiders, supervision.labelled
     part = assign_folds(supervision.indicator(), folds, seed, others=outsiders)
-    rows = np.flatnonzero(part >= 0)
-    if not rows.size:
+    if not (part >= 0).any():
         raise ValueError("No topic has two labelled documents, so no label can be hidden: label more documents.")
+    drawn = (part >= 0) & (random | labelled.all())
+    if labelled.all() or drawn.sum() >= FEWEST_RANDOM:
+        part[~drawn] = -1
+    rows = np.flatnonzero(part >= 0)
+    part[rows] = np.unique(part[rows], return_inverse=True)[1]
     methods: dict[str, Scorer] = {OURS: scorer, LOGISTIC: logistic_answers}
     folds = int(part.max()) + 1
     steps, total = itertools.count(1), folds * len(methods)
@@ -427,20 +409,18 @@ def evaluate(
     truth = HiddenTruth(states[:, judged] == PERMITTED, states[:, judged] == FORBIDDEN)
     scores = {name: values[:, judged] for name, values in zip(methods, all_scores, strict=True)}
     predicted = {name: values[:, judged] > 0 for name, values in zip(methods, all_predicted, strict=True)}
-    marked = int(outsiders[rows].sum())
-    corpus = None
-    if unlabelled is not None and unlabelled.shares is not None and marked:
-        corpus = in_corpus(states == PERMITTED, all_predicted[0] > 0, unlabelled.shares, unlabelled.predicted)
+    precise = bool(not open_world or outsiders[rows].any())
+    found = {name: truth.score(scores[name], predicted[name], precise) for name in methods}
+    sentences = [scope(found[OURS].decisions.micro, int(drawn.sum()), bool(labelled.all()), precise)]
     return Evaluation(
         tuple(str(supervision.topics[k]) for k in judged),
         supervision.counts[judged],
-        {name: truth.score(scores[name], predicted[name]) for name in methods},
+        found,
         folds,
         int(supervision.labelled.sum()),
         bool((states != UNKNOWN).all()),
         tuple(str(name) for k, name in enumerate(supervision.topics) if k not in judged),
-        corpus,
-        "" if declared else scope(corpus, unlabelled, marked, supervision),
+        " ".join(sentences if precise else [*sentences, NO_PRECISION]),
         forest,
     )
 
@@ -502,10 +482,10 @@ class HiddenTruth:
         given, two_sided = self.given[rows], self.two_sided
         return metrics.average_precision(given & two_sided, scores[rows], (given | self.lacks[rows]) & two_sided)
 
-    def score(self, scores: Array, predicted: NDArray[np.bool_]) -> Scores:
+    def score(self, scores: Array, predicted: NDArray[np.bool_], precise: bool) -> Scores:
         """Return scores of a method from its scores of documents and its predictions."""
         decisions = metrics.precision_recall(self.given, predicted, self.given | self.lacks)
-        return Scores(self.ranking(scores), decisions, self.two_sided)
+        return Scores(self.ranking(scores), decisions, self.two_sided, precise)
 
 
 def _without_nan(value: Any) -> Any:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from topicsteer.analysis.column_formats import Column
 from topicsteer.analysis.groups import DAYS, Groups
-from topicsteer.analysis.survey_design import Sample, mover, wilson, z_value
+from topicsteer.analysis.survey_design import AT_RANDOM, Sample, mover, wilson, z_value
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.supervision import Kind
 from topicsteer.nmf.blocks import slices
@@ -528,7 +528,7 @@ def spread_out(share: Array, width: Array, total: float) -> Array:
 
 # Beginning of a sentence that puts the shares in doubt.
 WARNING = "Warning:"
-# Groups with fewer labels drawn by chance are named as imprecise.
+# Groups with fewer labels drawn by chance have no share.
 FEW_LABELS = 10
 # Groups up to this number are compared in pairs; more are compared with the largest of them.
 PAIRS = 10
@@ -566,7 +566,7 @@ class Prevalence:
         The groups of the documents.
     share, low, high, plain, worth : array (n_groups, n_topics)
         Shares, ends of their intervals, plain averages of memberships, and worth of the predictions.
-        Topics without labels have no interval: their share is the plain average, and the ends are NaN.
+        Without random labels there is no interval, and so no share: they are NaN.
     documents : array of int (n_groups,)
         Number of documents.
     labels, drawn : array of int (n_groups, n_topics)
@@ -628,7 +628,7 @@ class Prevalence:
         return table
 
     def differences(self) -> Table:
-        """Return differences of shares between groups, with intervals by MOVER.
+        """Return differences of shares between groups, with intervals by MOVER; the most certain ones come first.
 
         Each period is compared with the one before. All pairs of at most ten groups are compared; more groups are
         compared with the largest one.
@@ -643,9 +643,10 @@ class Prevalence:
         for k in np.flatnonzero(~np.isnan(self.low[0])):
             for a, b in self._pairs():
                 both = [a, b]
-                found = mover(self.share[both, k], self.low[both, k], self.high[both, k], [1, -1])
-                _append(table, found, topic=self.topics[k], group=self.groups[a], other=self.groups[b])
-        return table
+                if not np.isnan(self.low[both, k]).any():
+                    found = mover(self.share[both, k], self.low[both, k], self.high[both, k], [1, -1])
+                    _append(table, found, topic=self.topics[k], group=self.groups[a], other=self.groups[b])
+        return _most_certain_first(table, "difference")
 
     def _pairs(self) -> list[tuple[int, int]]:
         filled = [g for g in range(1, len(self.groups)) if self.documents[g]]
@@ -660,7 +661,7 @@ class Prevalence:
     def trend(self) -> Table:
         """Return the mean change of each share per period, by a line through the shares, with intervals by MOVER.
 
-        Periods with more labels count more. Only for groups by time.
+        Periods with more labels count more, and those without a share not at all. Only for groups by time.
 
         Returns
         -------
@@ -671,16 +672,16 @@ class Prevalence:
             raise ValueError("a trend needs groups by time: pass by='date:month', with a column of dates.")
         table: Table = {name: [] for name in ("topic", "per", "change", "low", "high", "clear")}
         days = np.array([day.toordinal() for day in self.by.starts], dtype=np.float64)
-        groups = np.arange(1, len(days) + 1)
-        if len(days) < 2:
-            return table
         for k in np.flatnonzero(~np.isnan(self.low[0])):
+            groups = 1 + np.flatnonzero(~np.isnan(self.low[1 : len(days) + 1, k]))
+            if len(groups) < 2:
+                continue
             weight = self.drawn[groups, k] + 1.0
-            centred = days - np.average(days, weights=weight)
+            centred = days[groups - 1] - np.average(days[groups - 1], weights=weight)
             slope = weight * centred / (weight * centred**2).sum() * DAYS[self.by.period]
             found = mover(self.share[groups, k], self.low[groups, k], self.high[groups, k], slope)
             _append(table, found, "change", topic=self.topics[k], per=self.by.period)
-        return table
+        return _most_certain_first(table, "change")
 
     def needed_labels(self, precision: float) -> Table:
         """Return the random labels that are still needed until each interval is at most ± this wide.
@@ -730,6 +731,14 @@ def _append(table: Table, found: tuple[Array, Array, Array], name: str = "differ
     row = texts | {name: value, "low": low, "high": high, "clear": bool(low > 0 or high < 0)}
     for column, cell in row.items():
         table[column].append(cell)
+
+
+def _most_certain_first(table: Table, name: str) -> Table:
+    """Sort rows by the distance of a value from 0, relative to its distance from that end of its interval."""
+    ends = zip(table[name], table["low"], table["high"], strict=True)
+    certainty = [abs(value) / max(value - low if value > 0 else high - value, TINY) for value, low, high in ends]
+    order = sorted(range(len(certainty)), key=lambda row: -certainty[row])
+    return {column: [values[row] for row in order] for column, values in table.items()}
 
 
 def prevalence(
@@ -785,6 +794,10 @@ def prevalence(
     share = np.where(np.isnan(found.low), plain[:, places], found.share)
     low, high = found.low.copy(), found.high.copy()
     tree.add_up(sample.labels, share, low, high)
+    few = found.drawn < FEW_LABELS
+    few[0] = False
+    low[few] = high[few] = np.nan
+    share[np.isnan(low)] = np.nan
 
     def widened(values: NDArray[Any], missing: Any) -> Any:
         every = np.broadcast_to(np.asarray(missing), plain.shape).astype(values.dtype)
@@ -795,7 +808,7 @@ def prevalence(
         (*topics, *rests),
         (ALL, *inside.names),
         groups,
-        share=widened(share, plain),
+        share=widened(share, np.nan),
         low=widened(low, np.nan),
         high=widened(high, np.nan),
         plain=plain,
@@ -845,7 +858,7 @@ def _sentences(result: Prevalence, sample: Sample, found: Estimates, n_known: in
             "then add up to more."
         )
     if len(result.topics) - len(result.rests) > n_known + 1:
-        lines.append("Free topics have no labels: their shares are plain averages without an interval.")
+        lines.append("Free topics have no labels, so their shares are not known.")
     drawn = found.drawn.max(axis=1, initial=0)
     few = [
         f"{name} ({drawn[g]})"
@@ -853,7 +866,7 @@ def _sentences(result: Prevalence, sample: Sample, found: Estimates, n_known: in
         if g and drawn[g] < FEW_LABELS and result.documents[g]
     ]
     if few:
-        lines.append(f"Groups with few labels drawn by chance have wide intervals: {listed(few)}.")
+        lines.append(f"Groups with fewer than {FEW_LABELS} labels drawn by chance have no share: {listed(few)}.")
     return [*lines, *(result.by.notes if result.by else ())]
 
 
@@ -862,14 +875,14 @@ def _assumption(sample: Sample) -> str:
     kind = sample.origin.kind
     n = {name: int((kind == name).sum()) for name in Kind}
     if not len(kind):
-        return "There are no labels: all shares are plain averages without an interval."
+        return f"There are no labels, so no share is known: {AT_RANDOM}."
     if n[Kind.UNKNOWN] == len(kind):
         return (
             f"How the {len(kind):,} labelled documents were chosen is not known: it is assumed that they were drawn at "
             "random from all documents."
         )
     if not sample.by_chance.any():
-        return "No label was drawn by chance, so there are no intervals: label some documents at random."
+        return f"No label was drawn by chance, so no share is known: {AT_RANDOM}."
     how = {Kind.RANDOM: "drawn at random", Kind.DOUBT: "drawn by doubt with known probability"}
     parts = [f"{n[kind]:,} {text}" for kind, text in how.items() if n[kind]]
     alone = n[Kind.SUGGESTED] + n[Kind.UNKNOWN]

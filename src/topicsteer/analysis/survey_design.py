@@ -15,6 +15,11 @@ from topicsteer.system.types import Array
 
 # Documents with at least this cosine similarity do not enter the same batch.
 SAME = 0.95
+# How to get a random sample: the sentence of every figure that needs one.
+AT_RANDOM = (
+    "label 50 documents at random, drawn with suggest --how random -n 50 "
+    '(model.labels.suggest(50, how="random") in Python)'
+)
 
 
 def z_value(level: float) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from topicsteer.analysis.column_formats import Column
+from topicsteer.analysis.survey_design import AT_RANDOM
 from topicsteer.guidance.constants import FEW_LABELS
 from topicsteer.labels.forest import FLAT, Forest
 from topicsteer.labels.forms import near_miss
@@ -364,7 +365,7 @@ def name_free_topics(ranked_terms: Sequence[Sequence[str]], taken: Sequence[str]
 DECLARE_OPEN = 'set world="open" (--world open)'
 
 
-def believed(topics: Topics, declared: object) -> str:
+def believed(topics: Topics, declared: object, drawn: bool = False) -> str:
     """Return in a sentence whether documents may have none of the known topics.
 
     Parameters
@@ -372,6 +373,8 @@ def believed(topics: Topics, declared: object) -> str:
     topics : Topics
     declared : str or None
         The declared world; see `TopicModel`.
+    drawn : bool, default=False
+        Whether some labels were drawn at random.
     """
     known = topics.n_known
     if not known:
@@ -382,7 +385,9 @@ def believed(topics: Topics, declared: object) -> str:
     if declared == "closed":
         return f"Every document has one of {yours}, as declared."
     if topics.open:
-        return f"Some documents {lack}. How many is not known: label 50 documents at random, and see prevalence."
+        if drawn:
+            return f"Some documents {lack}. prevalence estimates how many, from labels that were drawn at random."
+        return f"Some documents {lack}. How many is not known: {AT_RANDOM}."
     if not counts.size or np.median(counts) < FEW_LABELS:
         return (
             f"Labels are too few to decide whether some documents {lack}. "

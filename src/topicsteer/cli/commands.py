@@ -42,13 +42,13 @@ from topicsteer.cli.reading import (
     TopicsFile,
     Work,
     World,
+    attach,
     cluster,
     load,
     load_with_documents,
     named_embeddings,
     notify_report,
     or_standard_input,
-    own_embeddings,
     read,
     read_any,
     read_corpus,
@@ -176,46 +176,28 @@ def update(
     notify(f"{escape(str(fitted.update_))}. Saved in {out}.")
 
 
-@reads
+@reads_texts
 def evaluate(
-    source: Source,
+    model: Model,
+    source: Annotated[Path | None, Argument(help=HELP["evaluate"]["source"])] = None,
     *,
     reading: "ReadOptions",
-    model: Annotated[Path | None, Option(help=HELP["evaluate"]["model"])] = None,
-    path_separator: PathSeparator = None,
-    incomplete: Incomplete = False,
-    free: Free = None,
-    world: World = None,
     embeddings: Embeddings = None,
     folds: Annotated[int, Option(min=2, help=HELP["evaluate"]["folds"])] = 3,
-    seed: Seed = 0,
-    threads: Threads = None,
     memory: Memory = None,
     work: Work = None,
     as_json: AsJson = False,
     out: Out = None,
     quiet: Quiet = False,
 ) -> None:
-    """Hide labels, predict them, and compare with logistic regression."""
+    """Hide labels, predict them with everything that the model was fitted with, and compare with a baseline."""
     import polars as pl
 
-    from topicsteer import TopicModel
-    from topicsteer.model.settings import BUILT_IN, WORDS
-
+    fitted = load(model)
     with work_folder(None, work) as use, working() as progress:
-        fitted = None if model is None else load(model)
-        reading = reading if fitted is None else reading.after(fitted.state_.reading)
-        judged = TopicModel(complete=not incomplete, random_state=seed) if fitted is None else fitted
-        # Options of this command come before the settings of the model.
-        given = {"free_topics": free, "world": world, "threads": threads, "path_separator": path_separator}
-        judged.set_params(**{name: value for name, value in given.items() if value is not None})
-        if embeddings is not None:
-            judged.set_params(embeddings=BUILT_IN.get(embeddings, WORDS))
-        vectors = named_embeddings(embeddings)
-        documents = read_corpus(source, reading, use, memory, judged, progress=progress)
-        if embeddings is None and fitted is not None:
-            vectors = own_embeddings(fitted)
-        result = judged.evaluate(documents, embeddings=vectors, folds=folds, progress=progress)
+        attach(fitted, source, reading, use, memory, progress)
+        vectors = named_embeddings(embeddings, fitted)
+        result = fitted.evaluate(embeddings=vectors, folds=folds, progress=progress)
     if out is not None:
         write(pl.DataFrame(result.table()), out)
     if as_json:
@@ -256,19 +238,25 @@ def demo(
 ) -> None:
     """Run the built-in corpus end to end: fit, topics, one document explained, a report."""
     from topicsteer import TopicModel
+    from topicsteer.analysis.prevalence import COLUMNS
     from topicsteer.corpora import load_docstrings
+    from topicsteer.labels.supervision import CHOSEN
 
     with working() as progress:
         complete = load_docstrings()
         some = complete.hide_labels(0.9, seed)
-        labels = [[topic for topic in own if topic not in UNNAMED] for own in some.labels]
-        documents = replace(some, labels=labels)
+        labels = [[topic for topic in own if topic not in UNNAMED] or [NONE] * bool(own) for own in some.labels]
+        chosen = ["random" if own else None for own in labels]
+        documents = replace(some, labels=labels, columns={**some.columns, CHOSEN: chosen})
         model = TopicModel(world="open", random_state=seed).fit(documents, progress=progress)
         stop_if_interrupted(model)
     kept = sum(map(bool, labels))
     notify(f"The docstrings of installed packages: {len(labels):,} documents, {kept:,} of them with their labels.")
     table = model.state_.topics.table(TERMS, none=True)
     show_topics(table, "Topics of the built-in corpus", model.belief)
+    with working() as progress:
+        found = model.findings.prevalence(progress=progress)
+    show(shares(found.table()), "Shares of the topics, from the random labels", COLUMNS)
     notify("\nAn unlabelled document, explained word by word:\n")
     Console().print(model.explain(documents.texts[documents.ids.index("scipy.linalg.svd")][:600]))
     with working() as progress:
@@ -429,8 +417,8 @@ def report(
             raise ValueError("--by and --evaluate need the training documents: pass their file after the model.")
         found = None
         if evaluate and documents is not None:
-            vectors = named_embeddings(embeddings, fitted) or own_embeddings(fitted)
-            found = fitted.evaluate(documents, fitted.state_.supervision, embeddings=vectors, progress=progress)
+            vectors = named_embeddings(embeddings, fitted)
+            found = fitted.evaluate(embeddings=vectors, progress=progress)
         name = title or f"Topics of {source.name if source else model}"
         if out.suffix == ".md":
             estimated = fitted.findings.prevalence(progress=progress) if shares else None
@@ -653,9 +641,7 @@ def prevalence(
         raise BadParameter(f"--table {table} compares groups: add --by with a column")
     fitted = load(model)
     with work_folder(model, work) as use, working() as progress:
-        if source is not None:
-            reading = reading.after(fitted.state_.reading)
-            fitted.attach(read_corpus(source, reading, use, memory, fitted, progress=progress))
+        attach(fitted, source, reading, use, memory, progress)
         answers = read_coders(fitted, coder or [], reading)
         found = fitted.findings.prevalence(by, coders=answers, weight=weight, cluster=cluster, progress=progress)
         shown = {"shares": found.table, "differences": found.differences, "trend": found.trend}[table]()

@@ -219,6 +219,19 @@ def read_corpus(
     return spooled
 
 
+def attach(
+    fitted: TopicModel,
+    source: Path | None,
+    reading: ReadOptions,
+    use: Callable[[], Path],
+    memory: str | None,
+    progress: Progress,
+) -> None:
+    """Attach the training documents to a loaded model, if their file is given; on disk if memory is too small."""
+    if source is not None:
+        fitted.attach(read_corpus(source, reading.after(fitted.state_.reading), use, memory, fitted, progress=progress))
+
+
 @contextmanager
 def cluster(scheduler: str | None) -> Iterator[Client | None]:
     """Yield the client of a running Dask cluster; None without one."""
@@ -358,13 +371,3 @@ def named_embeddings(name: str | None, fitted: TopicModel | None = None) -> Name
         if name != own and (name in BUILT_IN or own in BUILT_IN):
             raise ValueError(f"this model was fitted with --embeddings {own}: leave out the option, or fit it again.")
     return None if name in BUILT_IN else embeddings_named(name)
-
-
-def own_embeddings(fitted: TopicModel) -> NamedEmbeddings | None:
-    """The embeddings that a fitted model remembers, for an evaluation; an error if it needs others."""
-    from topicsteer.model.predictor import missing_embeddings, remembered
-
-    found = remembered(fitted.state_.encoder)
-    if found is None and fitted.state_.uses_embeddings:
-        raise ValueError(missing_embeddings(fitted.state_.encoder))
-    return found

@@ -38,8 +38,8 @@ LEAST_TERMS = 16
 def shares(table: Values) -> Values:
     """Shares, differences or a trend: the interval in one column, and each topic named once.
 
-    Groups of a topic without an interval are left out, and so are the columns for experts. Differences and changes are
-    in percentage points.
+    Groups of a topic without a share are left out, and so are the columns for experts. Differences and changes are in
+    percentage points.
 
     Examples
     --------
@@ -49,9 +49,9 @@ def shares(table: Values) -> Values:
     >>> shares({"topic": ["tea"], "per": ["month"], "change": [0.02], "low": [-0.01], "high": [0.05]})
     {'topic': ['tea'], 'per': ['month'], 'change in points': ['+2.0'], '95 % interval': ['-1.0 to +5.0']}
     """
-    low, groups = table["low"], table.get("group", [ALL] * len(table["low"]))
-    none_at_all = all(map(missing, low))
-    kept = [row for row, group in enumerate(groups) if none_at_all or group == ALL or not missing(low[row])]
+    groups = table.get("group", [ALL] * len(table["low"]))
+    known = {topic for topic, low in zip(table["topic"], table["low"], strict=True) if not missing(low)}
+    kept = [row for row, group in enumerate(groups) if group == ALL or table["topic"][row] in known]
     table = {name: [values[row] for row in kept] for name, values in table.items() if name not in ("plain", "worth")}
     found: Values = {}
     for name, values in table.items():
@@ -253,25 +253,25 @@ def as_tree(table: Mapping[str, Sequence[object]]) -> dict[str, list[object]]:
 
 
 def show_evaluation(result: Evaluation, weakest: int = WEAKEST) -> None:
-    """Print the scores of single topics and of all topics, and the verdict; --json and the report have more."""
+    """Print the verdict, then the scores of single topics and of all topics; --json and the report have more."""
     from topicsteer.analysis.evaluation import OURS
 
+    notify(escape(result.verdict))
     if not result.judged:
-        notify(escape(result.verdict))
         return
     some = ""
     every = {"average precision" if name == OURS else name: values for name, values in result.table().items()}
     topics = only("topic", "level", "labelled", "average precision", "precision", "recall", "F1")(every)
     many = len(topics["topic"])
     if many > weakest:
-        order = sorted(range(many), key=lambda k: topics["F1"][k])[:weakest]
+        order = sorted(range(many), key=lambda k: (missing(topics["F1"][k]), topics["F1"][k]))[:weakest]
         topics = {name: [values[k] for k in order] for name, values in topics.items()}
         some = f"\nThe {weakest} weakest of {many} topics; --json or --out gives all"
     show(topics, f"Topics, on hidden labels{some}")
     summary = result.summary()
     short = [row for row, measure in enumerate(summary["measure"]) if measure.endswith(("average precision", "F1"))]
     show({name: [values[row] for row in short] for name, values in summary.items()}, "All topics")
-    notify("\n".join(escape(text) for text in (result.verdict, MORE) if text))
+    notify(escape(MORE))
 
 
 def escape(text: str) -> str:

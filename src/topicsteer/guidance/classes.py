@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.special import entr, expit
 
 from topicsteer.guidance import constants
-from topicsteer.guidance.features import joint, unit_rows
+from topicsteer.guidance.features import joint, kernel_arrays, unit_rows
 from topicsteer.guidance.regression import (
     Choice,
     Examples,
@@ -378,8 +378,7 @@ def log_ratios(inside: Array, totals: Array) -> Array:
 
 def rows_times(X: sp.csr_array, n: int, B: Array) -> Array:
     """The first n rows of X times B."""
-    indptr = X.indptr[: n + 1].astype(np.int64, copy=False)
-    indices, data = X.indices.astype(np.int32, copy=False), X.data.astype(np.float32, copy=False)
+    indptr, indices, data = kernel_arrays(X, np.float32)
     return np.concatenate(
         [times(indptr[rows.start : rows.stop + 1], indices, data, B) for rows in slices(n, ROWS)]
         or [np.zeros((0, B.shape[1]), dtype=np.float32)]

@@ -158,7 +158,7 @@ def each_product(
     ``plain``: without compiled kernels, for a few documents.
     """
     basis = np.ascontiguousarray(basis)
-    indptr, indices, data = _kernel_arrays(X, basis.dtype)
+    indptr, indices, data = kernel_arrays(X, basis.dtype)
 
     def one(rows: slice) -> None:
         if plain:
@@ -171,7 +171,7 @@ def each_product(
             pass
 
 
-def _kernel_arrays(X: sp.csr_array, dtype: DTypeLike) -> tuple[NDArray[np.int64], NDArray[np.int32], Array]:
+def kernel_arrays(X: sp.csr_array, dtype: DTypeLike) -> tuple[NDArray[np.int64], NDArray[np.int32], Array]:
     """The arrays of X in the types that the kernels take."""
     indptr, indices = X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False)
     return indptr, indices, X.data.astype(dtype, copy=False)
@@ -212,6 +212,8 @@ class Sample:
         Seed of the decomposition and the background.
     threads : int, optional
         None = all cores.
+    drawn : array of bool (n_documents,), optional
+        Documents that were drawn at random. If there are any, P(none) is calibrated to their labels alone.
     """
 
     X: Rows
@@ -222,6 +224,7 @@ class Sample:
     directions: Array | None = None
     seed: int = 0
     threads: int | None = None
+    drawn: NDArray[np.bool_] | None = None
 
     @cached_property
     def labelled(self) -> NDArray[np.intp]:
@@ -232,11 +235,6 @@ class Sample:
     def rows(self) -> NDArray[np.intp]:
         """Row numbers of all documents of the sample."""
         return np.concatenate([self.labelled, background_rows(self.supervision, self.seed)])
-
-    @property
-    def states(self) -> NDArray[np.int8]:
-        """Label states of the labelled documents."""
-        return np.asarray(self.supervision.patterns[self.supervision.pattern[self.labelled]])
 
     @cached_property
     def terms(self) -> sp.csr_array:

@@ -230,8 +230,7 @@ def _seeds(given: GroupInput, n_groups: int, rng: np.random.Generator) -> Array:
         chance = np.where(free, np.maximum(1 - near, 0).astype(np.float64) ** 2, 0)
         if not chance.sum() > 0:
             chance = np.ones(len(D))
-        many = min(8, int(np.count_nonzero(chance)))
-        candidates = rng.choice(len(D), many, replace=False, p=chance / chance.sum())
+        candidates = rng.choice(len(D), min(8, int((chance > 0).sum())), replace=False, p=chance / chance.sum())
         S = D @ D[candidates].T
         best = np.maximum(S - near[:, None], 0)[free].sum(axis=0).argmax()
         M.append(D[candidates[best]])
@@ -252,9 +251,8 @@ def merge_order(sums: Array) -> NDArray[np.intp]:
     sums, alive, pairs = sums.astype(np.float64), np.arange(len(sums)), []
     while len(alive) > 1:
         products = sums[alive] @ sums[alive].T
-        squares = np.diag(products)
-        lengths = np.sqrt(squares)
-        cost = lengths[:, None] + lengths - np.sqrt(np.maximum(squares[:, None] + squares + 2 * products, 0))
+        lengths = np.sqrt(np.diag(products))[:, None]
+        cost = lengths + lengths.T - np.sqrt(np.maximum(lengths**2 + lengths.T**2 + 2 * products, 0))
         np.fill_diagonal(cost, np.inf)
         i, j = sorted(divmod(int(cost.argmin()), len(alive)))
         sums[alive[i]] += sums[alive[j]]
@@ -314,10 +312,17 @@ def with_groups(task: Task, R: Array) -> Task:
     )
 
 
-def calibrate_none(learnt: Learnt, task: Task, tops: NDArray[np.bool_]) -> Array:
-    """Slope and intercept of the log odds of P(none), from hidden labels; 1 and 0 without labelled outsiders."""
+def calibrate_none(
+    learnt: Learnt, task: Task, tops: NDArray[np.bool_], drawn: NDArray[np.bool_] | None = None
+) -> Array:
+    """Slope and intercept of the log odds of P(none), from hidden labels; 1 and 0 without labelled outsiders.
+
+    Labels that were ``drawn`` at random decide alone, if there are any: others would move P(none) to their own mix.
+    """
     covered = task.n_known
     rows = np.flatnonzero(np.isfinite(learnt.hidden).all(axis=1))
+    if drawn is not None and drawn.any():
+        rows = rows[drawn[rows]]
     outside = (task.states[rows][:, :covered] == FORBIDDEN).all(axis=1)
     inside = task.given[rows][:, :covered].any(axis=1)
     if min(outside.sum(), inside.sum()) < constants.FEW_LABELS:

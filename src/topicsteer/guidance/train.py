@@ -88,7 +88,7 @@ def learn_guide(
     array([0, 0, 0, 0, 1, 1, 1, 1])
     """
     forest = sample.supervision.forest
-    states = assumed_states(sample.states, forest)
+    states = assumed_states(sample.supervision.patterns[sample.supervision.pattern[sample.labelled]], forest)
     named = np.zeros(0, dtype=np.int64) if names is None else names.topics
     covered = np.flatnonzero((states == PERMITTED).any(axis=0) | np.isin(np.arange(states.shape[1]), named))
     if not covered.size:
@@ -241,7 +241,8 @@ def _groups(sample: Sample, task: Task, known: Array, n_groups: int, previous: G
 
 def _open_guide(sample: Sample, guide: Guide, task: Task, learnt: Learnt) -> Guide:
     """The guide with groups."""
-    none = calibrate_none(learnt, task, guide.tops)
+    drawn = None if sample.drawn is None else sample.drawn[sample.labelled]
+    none = calibrate_none(learnt, task, guide.tops, drawn)
     free, _ = free_shares(learnt.probabilities, len(guide.covered), guide.tops, none)
     unlabelled = np.ones(len(free), dtype=np.bool_)
     unlabelled[: len(guide.rows)] = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from topicsteer.analysis import evaluation
 from topicsteer.analysis.agreement import predictor_of
-from topicsteer.analysis.evaluation import Unlabelled
 from topicsteer.analysis.groups import Groups, column_groups
-from topicsteer.analysis.prevalence import Predictions, Prevalence, TreeColumns, estimate, prevalence
+from topicsteer.analysis.prevalence import Predictions, Prevalence, TreeColumns, prevalence
 from topicsteer.analysis.survey_design import Sample, label_values, same_texts
 from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents
@@ -27,7 +26,7 @@ from topicsteer.guidance.guide import Guide, side_by_side
 from topicsteer.labels.coder import Coder
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.forms import near_miss
-from topicsteer.labels.supervision import Origin, Supervision
+from topicsteer.labels.supervision import Kind, Origin, Supervision
 from topicsteer.model.pipeline import (
     COLD,
     GUIDE_SEED,
@@ -35,16 +34,13 @@ from topicsteer.model.pipeline import (
     Corpus,
     features_sample,
     learn,
-    stage_progress,
 )
 from topicsteer.model.settings import Settings
 from topicsteer.model.state import FittedState
 from topicsteer.nmf.blocks import slices
 from topicsteer.nmf.protocols import DenseStore
-from topicsteer.system.files import Scratch
 from topicsteer.system.types import Array, Progress
 from topicsteer.system.values import NONE, is_missing
-from topicsteer.text.meaning import Embeddings, embed
 
 # Number of folds.
 FOLDS = 5
@@ -353,69 +349,22 @@ def _column(name: str, columns: Columns, role: str) -> Sequence[Any]:
     return columns[name]
 
 
-# Labels look like a random draw if predictions for labelled and other documents differ by fewer standard errors.
-RANDOM = 2.0
-
-
 def evaluate(
-    corpus: Corpus,
-    settings: Settings,
-    *,
-    embeddings: Embeddings | None = None,
-    folds: int = 3,
-    progress: Progress | None = None,
+    hidden: Hidden, folds: int = 3, progress: Callable[[int, int | None], None] = lambda *_: None
 ) -> evaluation.Evaluation:
-    """Hide labels and predict them with these settings; a corpus on disk is reduced to labels and a sample."""
-    texts = corpus.documents.texts
+    """Hide labels and predict them with the settings of a fit; a corpus on disk is reduced to labels and a sample."""
+    corpus = hidden.corpus
     if corpus.rows.matrix is None:
         labelled = np.flatnonzero(corpus.supervision.labelled)
-        kept = np.sort(np.append(labelled, background_rows(corpus.supervision, GUIDE_SEED)))
-        texts = [texts[int(i)] for i in kept]
-        corpus = _some(corpus, kept)
-    if embeddings is not None:
-        corpus = replace(corpus, embeddings=embed(embeddings, texts))
-    supervision = corpus.supervision
-    declared = settings.world == "closed"
-    unlabelled = None
-    hidden = Hidden(corpus, settings, Cold(features=features_sample(corpus, settings, COLD).features))
-    whole = hidden.guide(supervision)
-    if whole is not None:  # the folds share its decision
-        hidden = replace(hidden, settings=replace(settings, world="open" if whole.open else "closed"))
-        if whole.open and not supervision.labelled.all():
-            unlabelled = _in_unlabelled(hidden, whole, progress)
+        corpus = _some(corpus, np.sort(np.append(labelled, background_rows(corpus.supervision, GUIDE_SEED))))
+    origin = corpus.origin or Origin.unknown(corpus.rows.shape[0])
     return evaluation.evaluate(
         corpus.rows.take(np.arange(corpus.rows.shape[0])),
-        supervision,
-        lambda _, left, rows: hidden.decisions(left, rows),
-        unlabelled=unlabelled,
-        declared=declared,
+        corpus.supervision,
+        lambda _, left, rows: replace(hidden, corpus=corpus).decisions(left, rows),
+        random=origin.kind == Kind.RANDOM,
+        open_world=hidden.settings.world == "open",
         folds=folds,
-        seed=settings.random_state,
-        progress=stage_progress("evaluate", progress),
+        seed=hidden.settings.random_state,
+        progress=progress,
     )
-
-
-def _in_unlabelled(hidden: Hidden, whole: Guide, progress: Progress | None) -> Unlabelled:
-    """Shares and number of topics in the unlabelled documents of an open world, by the guide of all labels."""
-    corpus, supervision = hidden.corpus, hidden.corpus.supervision
-    own = probabilities_of(whole, corpus, hidden.settings.threads)[~supervision.labelled]
-    predicted = Memberships(own, choose_thresholds(own, supervision.forest)).has_known.sum(axis=1).mean()
-    drawn = _drawn_shares(replace(hidden, reuse=replace(hidden.reuse, choice=whole.choice)), progress)
-    return Unlabelled(drawn, float(predicted))
-
-
-def _drawn_shares(hidden: Hidden, progress: Progress | None) -> Array | None:
-    """Shares of the topics and of none, as `prevalence` estimates them; None unless labels look like a random draw."""
-    corpus, supervision = hidden.corpus, hidden.corpus.supervision
-    if not supervision.outsiders.any():
-        return None
-    n = corpus.rows.shape[0]
-    origin = corpus.origin or Origin.unknown(n)
-    with Scratch() as folder:
-        evidence = gather(hidden, origin, folder=folder, progress=progress)
-        tree = TreeColumns(supervision.forest)
-        found = estimate(evidence.sample, evidence.predictions, weights=np.ones(n), tree=tree)
-    none = len(supervision.topics)
-    if np.isnan(found.low[0, none]) or abs(found.doubts[none]) > RANDOM:
-        return None
-    return np.nan_to_num(found.share[0, : none + 1])

@@ -331,8 +331,9 @@ class Measured:
         ours, other = (found.scores[name].summary() for name in (OURS, LOGISTIC))
         macro, micro = "macro average precision", "micro average precision"
         return (
-            f"On hidden labels ({found.folds} folds), average precision was {ours[macro]:.3f} (mean over topics) and "
-            f"{ours[micro]:.3f} (all pairs); logistic regression reached {other[macro]:.3f} and {other[micro]:.3f}."
+            f"{found.scope} On hidden labels ({found.folds} folds), average precision was {ours[macro]:.3f} (mean over "
+            f"topics) and {ours[micro]:.3f} (all pairs); logistic regression reached "
+            f"{other[macro]:.3f} and {other[micro]:.3f}."
         )
 
     def agreed(self, coder: Coder) -> str:
@@ -692,8 +693,8 @@ def report_data(
 ) -> ReportData:
     """The content of a report; see `TopicModel.report`."""
     columns = [by] if isinstance(by, str) else list(by)
-    parts = breakdowns(model, columns, progress) if shares or columns else []
     state, examples = model.state_, {}
+    parts = breakdowns(model, columns, progress) if shares or columns or state.drawn else []
     if model.documents_ is not None:
         for k, name in enumerate(state.topics.names):
             shown = [(i, model.explain(row=i)) for i in state.topics.top_rows(k, EXAMPLES)]

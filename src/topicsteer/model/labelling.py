@@ -39,7 +39,8 @@ def training_corpus(model: TopicModel) -> Corpus:
     X = model._training_rows()
     E = model._training_embeddings()
     encode = None if E is None else model._encoder
-    return Corpus(X, model.state_.supervision, model.codebook, model.vectorizer_, E, encode)
+    origin = model.state_.label_origin
+    return Corpus(X, model.state_.supervision, model.codebook, model.vectorizer_, E, encode, origin=origin)
 
 
 class LabelHelp:

@@ -23,7 +23,7 @@ from topicsteer.guidance.regression import Choice
 from topicsteer.guidance.train import free_topics, learn_guide
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, supervise
-from topicsteer.labels.supervision import Origin, Supervision
+from topicsteer.labels.supervision import Kind, Origin, Supervision
 from topicsteer.model.predictor import Predictor
 from topicsteer.model.settings import WORDS, Settings
 from topicsteer.model.spool import Spool, documents_of, named_columns
@@ -178,6 +178,7 @@ def features_sample(corpus: Corpus, settings: Settings, reuse: Cold) -> Sample:
         reuse.directions,
         GUIDE_SEED,
         settings.threads,
+        None if corpus.origin is None else corpus.origin.kind == Kind.RANDOM,
     )
 
 

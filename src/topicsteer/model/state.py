@@ -24,7 +24,7 @@ from topicsteer.guidance.apply import Memberships
 from topicsteer.guidance.features import block_sizes
 from topicsteer.labels.codebook import Codebook, TopicRecord
 from topicsteer.labels.forest import cycle
-from topicsteer.labels.supervision import Origin, Supervision
+from topicsteer.labels.supervision import Kind, Origin, Supervision
 from topicsteer.system import arrays as storage
 from topicsteer.system.files import locked
 from topicsteer.system.types import JSON, Array
@@ -426,6 +426,11 @@ class FittedState:
     def label_origin(self) -> Origin:
         """How the labelled documents were chosen."""
         return Origin.unknown(len(self.pattern)) if self.origin is None else Origin(**self.origin)
+
+    @property
+    def drawn(self) -> bool:
+        """Whether some labels are known to be drawn at random, so that shares have intervals."""
+        return bool((self.supervision.labelled & (self.label_origin.kind == Kind.RANDOM)).any())
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -669,8 +669,8 @@ class TopicModel:
 
     @property
     def belief(self) -> str:
-        """One sentence: whether documents without a known topic exist, how many, and what describes them."""
-        return believed(self.state_.topics, self.state_.parameters.get("world"))
+        """One sentence: whether documents without a known topic exist, and how to learn how many."""
+        return believed(self.state_.topics, self.state_.parameters.get("world"), self.state_.drawn)
 
     def explain(
         self,
@@ -712,37 +712,37 @@ class TopicModel:
         return explain(text, x, w, topics.H, topics.names, topics.vocabulary, self.vectorizer_.locate(text))
 
     def evaluate(
-        self,
-        source: Source,
-        labels: LabelSource = None,
-        *,
-        text: Names | None = None,
-        id: str | None = None,
-        embeddings: AnyEmbeddings | None = None,
-        folds: int = 3,
-        progress: Progress | None = None,
+        self, *, embeddings: AnyEmbeddings | None = None, folds: int = 3, progress: Progress | None = None
     ) -> Evaluation:
-        """Hide labels, predict them with these settings, and compare with two baselines.
+        """Hide labels, predict them with everything that the model was fitted with, and compare with a baseline.
 
         Parameters
         ----------
-        source, labels, text, id, embeddings
-            As in :meth:`fit`.
+        embeddings : array, encoder, callable or str, optional
+            Embeddings of the training documents, for a loaded model that was fitted with an array of embeddings.
         folds : int, default=3
             Number of folds; the labels of each fold are hidden once.
         progress : callable, optional
-            As in :meth:`fit`, with the stages "terms" and "evaluate".
+            As in :meth:`fit`, with the stage "evaluate".
 
         Returns
         -------
         Evaluation
         """
         from topicsteer.model import cross_fit, pipeline
+        from topicsteer.model.labelling import training_corpus
 
-        settings, labels = self._settings(), without_column(labels)
-        corpus = pipeline.prepare(settings, source, labels, text=text, id=id, like=self._columns, progress=progress)
-        vectors = for_documents(embeddings, corpus.documents)
-        return cross_fit.evaluate(corpus, settings, embeddings=vectors, folds=folds, progress=progress)
+        documents = self.documents_
+        if documents is not None and (vectors := for_documents(embeddings, documents)) is not None:
+            self._embeddings = embed(vectors, documents.texts)
+        corpus = training_corpus(self)
+        # Folds share the decision of the fit and the features, which do not depend on labels.
+        settings = replace(self._settings(), world="open" if self.state_.open else "closed")
+        reuse = pipeline.reuse_of(self.predictor_, choice=True)
+        if reuse.features is not None and (corpus.embeddings is not None or not reuse.features.given):
+            reuse = replace(reuse, choice=None)
+        report = pipeline.stage_progress("evaluate", progress)
+        return cross_fit.evaluate(cross_fit.Hidden(corpus, settings, reuse), folds, report)
 
     def report(
         self,

@@ -20,7 +20,7 @@ from topicsteer.guidance.apply import apply_labels
 from topicsteer.guidance.guide import Guide
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import near_miss
-from topicsteer.labels.supervision import Supervision
+from topicsteer.labels.supervision import Origin, Supervision
 from topicsteer.model.pipeline import COLD, Cold, Continue, Corpus, Outcome, Reservoir, run, stage_progress, surplus
 from topicsteer.model.predictor import Predictor, embed_new
 from topicsteer.model.settings import Settings
@@ -253,6 +253,7 @@ def update(
         vectorizer,
         reservoir.embeddings,
         None if reservoir.embeddings is None else encoder_of(embeddings),
+        origin=_origin(state, news).take(reservoir.rows),
     )
     before = Predictor(state).guide
     if before is None or not before.open:  # an update keeps the decision of the fit
@@ -409,7 +410,6 @@ def _merge(
     history = replace(history, scale=np.ones(len(history.penalty)))
     everyone = np.pad(state.digests, (0, total - n))
     everyone[rows[~news.blank]] = news.digests[~news.blank]
-    first = news.supervision.labelled[rows] & ~np.pad(state.supervision.labelled, (0, total - n))[rows]
     return replace(
         state,
         free_names=tuple(_free_names(state, corpus.codebook)),
@@ -421,8 +421,15 @@ def _merge(
         pattern=news.supervision.pattern,
         patterns=news.supervision.patterns,
         digests=everyone,
-        origin=state.label_origin.extend(news.documents.columns, rows, total, first).arrays(),
+        origin=_origin(state, news).arrays(),
     )
+
+
+def _origin(state: FittedState, news: News) -> Origin:
+    """How the labelled documents were chosen, with the new ones."""
+    before = np.pad(state.supervision.labelled, (0, news.total - len(state.ids)))
+    first = news.supervision.labelled[news.rows] & ~before[news.rows]
+    return state.label_origin.extend(news.documents.columns, news.rows, news.total, first)
 
 
 def _texts(state: FittedState, news: News) -> list[str] | None:

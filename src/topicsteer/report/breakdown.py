@@ -282,11 +282,9 @@ def share_part(found: Breakdown, number: int, links: Mapping[str, TopicLink]) ->
 
 
 def _differences(found: Breakdown, key: str) -> Grid | None:
-    """Return the differences that are clear, largest first."""
+    """Return the differences that are clear, most certain first."""
     table = found.differences
-    size = "change" if found.period else "difference"
-    clear = [row for row, yes in enumerate(table.get("clear", ())) if yes]
-    clear = sorted(clear, key=lambda row: -abs(table[size][row]))[:DIFFERENCES]
+    clear = [row for row, yes in enumerate(table.get("clear", ())) if yes][:DIFFERENCES]
     if not clear:
         return None
     title = f"Change per {found.period}" if found.period else f"Clear differences by {found.column}"

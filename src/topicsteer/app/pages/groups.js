@@ -55,7 +55,8 @@ function lines(chart, topic) {
 
 function cell(topic, k, most) {
   const [value, low, high] = [topic.shares[k], topic.low[k], topic.high[k]];
-  const interval = low === null ? null : h("span", { class: "soft small" }, ` ${percent(low)} – ${percent(high)}`);
+  if (low === null) return h("td", null, "–");
+  const interval = h("span", { class: "soft small" }, ` ${percent(low)} – ${percent(high)}`);
   return h("td", { portion: value / most }, percent(value), interval);
 }
 
@@ -93,7 +94,7 @@ export function shares(found) {
   const intervals = found.topics.some((topic) => topic.low.some((low) => low !== null));
   const sure =
     "Shares of the documents, corrected by your labels, with 95 % intervals. Largest differences come first.";
-  const plain = "Shares of the documents without intervals, which need labels of documents drawn at random.";
+  const plain = "No share is known: they need labels of documents drawn at random.";
   const about = intervals ? sure : plain;
   return [
     h("p", { class: "soft small" }, about),

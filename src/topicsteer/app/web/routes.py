@@ -22,6 +22,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from topicsteer.analysis.survey_design import AT_RANDOM
 from topicsteer.analysis.topics import DECLARE_OPEN
 from topicsteer.app.web import messages
 from topicsteer.app.web.guard import HEADER, Guard, OncePerMinute, Session, check_address, limited_protocol
@@ -172,11 +173,12 @@ def state(workbench: Workbench, message: Message) -> messages.State:
 def model_summary(fitted: CurrentModel, blind: bool = False) -> responses.ModelSummary:
     """Return the part of a model's description that pages show; in blind mode nothing about its topics."""
     record = fitted.record
+    belief = fitted.model.belief.replace(DECLARE_OPEN, "declare it in the settings (page Export)")
     return responses.ModelSummary(
         notes=[] if blind else record.notes,
         seconds=record.seconds,
         labelled=record.labelled,
-        belief="" if blind else fitted.model.belief.replace(DECLARE_OPEN, "declare it in the settings (page Export)"),
+        belief="" if blind else belief.replace(AT_RANDOM, "label 50 documents of the list At random"),
     )
 
 
