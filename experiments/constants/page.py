@@ -23,8 +23,8 @@ prepared corpora of [meaning](../meaning/README.md). Code of the guide: `{code}`
 Corpora: {corpora}. Cells: {cells}, and names+1 for constants of few
 labels. Built-in word vectors, seed 0. AP is the macro average precision of unlabelled documents. Changes are means over
 corpora and cells: known AP / hidden AP. The largest change is that of one corpus, over its cells. Constants of groups
-are tried where topics are hidden; nothing else reads them. Penalties and thresholds change no AP, and `DECLARED`,
-`MIN_OUTSIDERS`, `NAME_DOCUMENTS` and `NAME_PROBABILITY` are not read in these cells, so they are left out.
+are tried where topics are hidden; nothing else reads them. The constants are those of `guidance/constants.py`; other
+modules have limits of work and of precision, and rules for penalties and thresholds, which change no AP.
 
 {table}
 

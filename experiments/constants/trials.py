@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -19,29 +17,19 @@ from experiments.meaning.corpora import Corpus, load
 from experiments.shared import internals
 
 CORPORA = ("banking77", "cap_nyt", "reuters", "20newsgroups")
-CELLS = ("names", "names+5", "10%", "hidden10")
-# The module of all tuned numbers, and constants of other modules that change no AP or are not read in these cells:
-# limits of work, limits of precision, names in files, and rules about documents labelled with none of the topics.
-CONSTANTS = "constants"
-LEFT_OUT = {
-    "classes": (),
-    "features": ("NOISE", "BACKGROUND"),
-    "open_world": ("GROUP_DOCUMENTS", "ROWS"),
-    "regression": ("LEAST_RIVALS", "NOISE"),
-    "train": ("WORLDS", "DECLARED"),
-}
+CELLS = ("names", "names+5", "hidden10")
 # Candidates for a choice. Halved: the lower half of them. Doubled: all of them doubled.
 GRIDS = ("SHARES", "RIDGES", "SHARPNESSES")
 # Constants of groups: cells with nothing hidden do not read them.
 OPEN_ONLY = (
-    *("GROUPS", "GROUP_SHARE", "KAPPA", "STARTS", "GROUP_STEPS", "GROUP_ROUNDS", "CORE", "LEAST_CORE"),
-    *("MIN_TOPIC_DOCUMENTS", "MIN_TOPIC_SHARE"),
+    *("OPEN_SHARE", "LABELLED_WEIGHT", "OPEN_RIDGE", "GROUPS", "DOCUMENTS_PER_GROUP", "GROUP_SHARE", "KAPPA"),
+    *("STARTS", "GROUP_STEPS", "GROUP_ROUNDS", "CORE", "LEAST_CORE"),
 )
 # Constants for few labels are tried with one label per topic, too.
 FEW_CELL = "names+1"
 FEW_ONLY = ("", "LENGTH", "MIN_LABELS", "NAME_ROUNDS", "KEPT_SPREAD")
 # Values between 0 and 1 that are shares of a whole, and stay below 1.
-SHARES_OF_A_WHOLE = ("SHARES", "KEPT_SPREAD", "OPEN_SHARE", "GROUP_SHARE", "TAILS", "MIN_TOPIC_SHARE")
+SHARES_OF_A_WHOLE = ("SHARES", "KEPT_SPREAD", "OPEN_SHARE", "GROUP_SHARE")
 # Least values that make sense.
 LEAST = {"FOLDS": 2}
 CHANGES = ("halved", "doubled")
@@ -49,15 +37,14 @@ CHANGES = ("halved", "doubled")
 
 @dataclass(frozen=True)
 class Constant:
-    """A constant: its module and name."""
+    """A constant of the module with all tuned numbers, by its name."""
 
-    module: str
     name: str
 
     @property
     def value(self) -> Any:
         """The value in the module."""
-        return getattr(modules()[self.module], self.name)
+        return getattr(internals.constants, self.name)
 
     def changed(self, change: str) -> Any:
         """The value halved or doubled."""
@@ -66,7 +53,7 @@ class Constant:
     @contextmanager
     def replaced(self, change: str) -> Iterator[None]:
         """Replace the constant in its module, where the guide reads it."""
-        with mock.patch.object(modules()[self.module], self.name, self.changed(change)):
+        with mock.patch.object(internals.constants, self.name, self.changed(change)):
             yield
 
 
@@ -89,24 +76,9 @@ def changed_number(name: str, value: float, change: str) -> float:
     return max(round(found), LEAST.get(name, 1)) if isinstance(value, int) else found
 
 
-@lru_cache
-def modules() -> dict[str, Any]:
-    """Modules of the guide."""
-    return internals.guide_modules()
-
-
 def constants() -> list[Constant]:
-    """All constants of the study."""
-    found = [Constant(CONSTANTS, name) for name in vars(modules()[CONSTANTS]) if name.isupper()]
-    for module, left_out in LEFT_OUT.items():
-        found += [Constant(module, name) for name in defined(modules()[module]) if name not in left_out]
-    return found
-
-
-def defined(module: Any) -> list[str]:
-    """Constants that a module defines."""
-    lines = re.findall(r"(?m)^([A-Z][A-Z_, ]*) = ", inspect.getsource(module))
-    return [name for line in lines for name in line.split(", ")]
+    """All tuned numbers."""
+    return [Constant(name) for name in vars(internals.constants) if name.isupper()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,11 +104,8 @@ def cell_of(name: str, cell: str, seed: int) -> Cell:
 def measure(name: str, cell: str, seed: int, constant: Constant | None = None, change: str = "") -> dict[str, Any]:
     """AP of known and hidden topics by a guide, with a changed constant or without."""
     world = cell_of(name, cell, seed)
-    features = world.features
     with nullcontext() if constant is None else constant.replaced(change):
-        if constant is not None and constant.module == "features":
-            features = world.task.features()
-        known, free = world.task.memberships(features)
+        known, free = world.task.memberships(world.features)
     hidden = hidden_ap(world.corpus, world.drawn, free) if len(world.drawn.hidden) else None
     return {"known": macro_ap(world.corpus, world.drawn, known), "hidden": hidden}
 

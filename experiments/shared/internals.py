@@ -7,9 +7,7 @@ start of the paper, and the exports of the workbench. None of these has a public
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -50,6 +48,7 @@ __all__ = [
     "baselines",
     "coder_of",
     "compare_coders",
+    "constants",
     "design",
     "draws",
     "estimates",
@@ -85,12 +84,6 @@ def texts_of(names: keywords.TopicTexts, topics: np.ndarray) -> keywords.TopicTe
     """Texts about some topics, numbered by their positions in the sorted array."""
     own = np.isin(names.topics, topics)
     return keywords.TopicTexts(names.terms[own], np.searchsorted(topics, names.topics[own]))
-
-
-def guide_modules() -> dict[str, ModuleType]:
-    """Modules of the guide by their names."""
-    package = train.__package__
-    return {path.stem: import_module(f"{package}.{path.stem}") for path in sorted(GUIDANCE.glob("[a-z]*.py"))}
 
 
 class GuideTask:

@@ -6,19 +6,21 @@ import numpy as np
 
 from experiments.constants import __main__ as study
 from experiments.constants import page, trials
-from experiments.constants.trials import Constant
-from experiments.shared import internals
 
 
 def test_a_constant_is_replaced_and_comes_back():
-    before = trials.modules()["constants"].ROUNDS
-    constant = Constant("constants", "ROUNDS")
-    with constant.replaced("doubled"):
-        assert constant.value == 2 * before
-    assert constant.value == before
-    noise = internals.guide_modules()["features"].NOISE
-    with Constant("regression", "NOISE").replaced("halved"):
-        assert noise == internals.guide_modules()["features"].NOISE  # another constant with the same name
+    before = trials.Constant("ROUNDS").value
+    with trials.Constant("ROUNDS").replaced("doubled"):
+        assert trials.Constant("ROUNDS").value == 2 * before
+    assert trials.Constant("ROUNDS").value == before
+
+
+def test_there_are_at_most_thirty():
+    assert len(trials.constants()) <= 30
+    names = {constant.name for constant in trials.constants()}
+    assert names.issuperset(
+        {*trials.GRIDS, *trials.OPEN_ONLY, *trials.FEW_ONLY, *trials.SHARES_OF_A_WHOLE, *trials.LEAST} - {""}
+    )
 
 
 def test_shares_stay_below_1_and_grids_keep_a_candidate():
