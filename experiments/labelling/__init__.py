@@ -1,1 +1,1 @@
-"""Measurements of suggestions, the audit and the stopping rule."""
+"""Measurements of suggestions and the audit."""

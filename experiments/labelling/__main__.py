@@ -1,4 +1,4 @@
-"""Measure suggestions, the audit and the stopping rule, then write the page.
+"""Measure suggestions and the audit, then write the page.
 
 It takes about half an hour on one thread; --corpus and --seeds make it shorter.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.labelling.page import TITLES, write
-from experiments.labelling.study import Corpus, finished, flipped, learn, stopping
+from experiments.labelling.study import Corpus, finished, flipped, learn
 from experiments.shared.terminal import RESULTS
 
 # Folder of the committed page and figure.
@@ -36,8 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         for seed in range(options.seeds):
             jobs |= {f"learn {name} {where} {seed}": (learn, seed, where == "test") for where in ("left", "test")}
             jobs |= {f"flipped {name} {share} {seed}": (flipped, seed, share) for share in (0.05, 0.2)}
-            jobs[f"stopping {name} {seed}"] = (stopping, seed)
-        for key, (task, *rest) in sorted(jobs.items(), key=lambda job: job[0].split()[0] == "stopping"):
+        for key, (task, *rest) in jobs.items():
             if key not in done:
                 corpus = corpus or Corpus(name)
                 done[key] = task(corpus, *rest)

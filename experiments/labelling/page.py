@@ -49,22 +49,6 @@ One label in twenty was moved to another topic at random. The audit lists every 
 | corpus | labelled | labels | listed | moved | in the first 5 % | in the first 10 % |
 |---|---|---|---|---|---|---|
 {flips}
-
-## When to stop
-
-Labels are drawn at random. The columns are:
-
-- *stop*: number of seeds with the advice to stop;
-- *macro AP*: on a third that is never labelled;
-- *more*: gain in macro and micro AP from half as many labels more.
-
-This table is of the rule of 0.1.0, an agreement of .95. No run stops, and no curve is flat yet. It shows that the rule
-does not stop too early, and not that it stops in time. The present rule predicts the gain from more labels. It is
-judged [on a page of its own](STOPPING.md).
-
-| corpus | labelled | stop | macro AP | more: macro | micro |
-|---|---|---|---|---|---|
-{stops}
 """
 
 
@@ -113,7 +97,7 @@ def write(folder: Path, done: dict[str, Any]) -> Path:
                 axes.set_title(TITLES[name], fontsize=10, loc="left")
     panels[0].legend(frameon=False, fontsize=8)
     save(figure, folder / "labelling.svg")
-    flips, stops = [], []
+    flips = []
     for name in names:
         for share in (0.05, 0.2):
             start = f"flipped {name} {share}"
@@ -123,15 +107,7 @@ def write(folder: Path, done: dict[str, Any]) -> Path:
             cells = [f"{mean(done, start, key):.0f}" for key in keys]
             cells += [f"{100 * mean(done, start, f'first {p} %'):.0f} %" for p in (5, 10)]
             flips.append(f"| {TITLES[name]} | {100 * share:.0f} % | {' | '.join(cells)} |")
-        runs = [value for key, value in done.items() if key.startswith(f"stopping {name} ")]
-        for at in zip(*runs, strict=True):
-            mean_ = {key: float(np.mean([row[key] for row in at])) for key in at[0]}
-            stop = f"{sum(row['stop'] for row in at)} of {len(at)}"
-            stops.append(
-                f"| {TITLES[name]} | {100 * mean_['share']:.0f} % | {stop} "
-                f"| {mean_['macro']:.3f} | {mean_['macro gain']:+.3f} | {mean_['micro gain']:+.3f} |"
-            )
     page = folder / "README.md"
-    text = PAGE.format(curves="\n".join(lines), flips="\n".join(flips), stops="\n".join(stops))
+    text = PAGE.format(curves="\n".join(lines), flips="\n".join(flips))
     page.write_text(dated(text, old=is_old(done)))
     return page

@@ -1,4 +1,4 @@
-"""Runs of the study: suggestions against random labels, the audit of moved labels, and the stopping rule."""
+"""Runs of the study: suggestions against random labels, and the audit of moved labels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from experiments.shared import corpora, internals
 from experiments.shared.fingerprints import hash_of
-from experiments.shared.internals import Supervision, audit, label_curve, stopping_advice, suggest, supervise
+from experiments.shared.internals import Supervision, audit, suggest, supervise
 from experiments.shared.scoring import precision_on
 from topicsteer.corpora import Documents, load_docstrings
 from topicsteer.text import TextVectorizer
@@ -29,8 +29,6 @@ SOURCES = {
 START, STEP, END = 0.02, 0.01, 0.06
 # Shares of random labels.
 RANDOM = (0.02, 0.04, 0.05, 0.06, 0.08, 0.1)
-# Shares of labels at which the stopping rule is tried.
-STOP = (0.02, 0.05, 0.1, 0.2)
 # Share of the labels that are moved before the audit.
 FLIPPED = 0.05
 
@@ -127,22 +125,3 @@ def flipped(corpus: Corpus, seed: int, share: float) -> dict[str, float]:
     listed = [(d.row, d.topic) for d in audit(left_out, learnt.rows, given)]
     found = {f"first {p} %": len(moved & set(listed[: len(listed) * p // 100])) / len(moved) for p in (5, 10)}
     return {"labels": len(pairs), "listed": len(listed), "flipped": len(moved)} | found
-
-
-def stopping(corpus: Corpus, seed: int) -> list[dict[str, Any]]:
-    """Advice at each share, and the gain from half as many labels more, on documents that are never labelled."""
-    order = np.random.default_rng(seed).permutation(len(corpus.truth))
-    held, order = order[: len(order) // 3], order[len(order) // 3 :]
-    rows = []
-    for share in STOP:
-        n = round(share * len(corpus.truth))
-        given = [corpus.supervision(order[:k]) for k in (n, n + n // 2)]
-        P, after = (corpus.guide(g).probabilities(corpus.X, 1) for g in given)
-        curve = label_curve(given[0], lambda left, hidden: corpus.guide(left).probabilities(corpus.X[hidden], 1), seed)
-        advice = stopping_advice(given[0].counts[given[0].counts > 0], curve, n)
-        now, later = precision_on(held, corpus.truth, P), precision_on(held, corpus.truth, after)
-        gain = {f"{key} gain": later[key] - now[key] for key in now}
-        rows.append({"share": share, "stop": advice.stop} | now | gain)
-        if curve is not None:
-            rows[-1] |= {"expected": curve.gain, "error": curve.error}
-    return rows

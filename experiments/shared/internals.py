@@ -23,7 +23,6 @@ from topicsteer.analysis.agreement import compare as compare_coders
 from topicsteer.analysis.agreement import predictor_of
 from topicsteer.analysis.documents_to_label import audit, suggest
 from topicsteer.analysis.groups import Groups
-from topicsteer.analysis.label_advice import label_curve, stopping_advice
 from topicsteer.analysis.survey_design import mover, wilson
 from topicsteer.backends import as_rows
 from topicsteer.guidance import apply, constants, keywords, train
@@ -52,10 +51,8 @@ __all__ = [
     "design",
     "draws",
     "estimates",
-    "label_curve",
     "mover",
     "predictor_of",
-    "stopping_advice",
     "suggest",
     "supervise",
     "wilson",

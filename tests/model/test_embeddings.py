@@ -123,7 +123,6 @@ def test_help_with_labels(fitted, tmp_path):
         assert len(each.labels.suggest(5)) == 5
         assert len(each.labels.suggest(5, topic="sport")) == 5
         assert each.labels.audit(5).columns
-        assert each.labels.advice().sentence
     labels = [[kinds[row]] if row < 120 and kinds[row] != "cooking" else [] for row in range(180)]
     wrong = kinds.index("sport")
     labels[wrong] = ["finance"]

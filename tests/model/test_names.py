@@ -92,7 +92,6 @@ def test_questions_to_a_model_without_labels(tmp_path):
     model = TopicModel(1, topics=["coffee", "tea"]).fit(TEXTS)
     assert len(model.labels.suggest(3)) == 3
     assert model.labels.audit(3).is_empty()
-    assert not model.labels.advice().stop
     model.save(tmp_path / "model")
     loaded = TopicModel.load(tmp_path / "model")
     assert loaded.predict(["roast coffee"]) == model.predict(["roast coffee"]) == [["coffee"]]

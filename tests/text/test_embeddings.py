@@ -77,6 +77,6 @@ def test_an_update_does_not_keep_an_array_of_embeddings():
     model = TopicModel(0).fit(TEXTS, LABELS, embeddings=MEANING)
     model.update(["mmm nnn", "ooo ppp"], embeddings=[[1.0, 0.0], [0.0, 1.0]])
     with pytest.raises(ValueError, match="embeddings="):
-        model.labels.advice()
+        model.evaluate()
     asked = TopicModel(0).fit(TEXTS, LABELS, embeddings=Model()).update(["mmm nnn"])
-    assert asked.labels.advice().sentence
+    assert asked.evaluate().verdict

@@ -452,10 +452,6 @@ def suggest(
         if topic is not None:
             why = f"No unlabelled document is given the topic {escape(topic)}."
         notify(why)
-    if not quiet:
-        with working() as progress:
-            advice = fitted.labels.advice(lambda i, n: progress("learning curve", i - 1, n, ""))
-        notify(advice.sentence)
 
 
 def precise(table: "pl.DataFrame") -> "pl.DataFrame":

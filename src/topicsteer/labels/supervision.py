@@ -7,8 +7,8 @@ documents more often) or "suggested" (by a rule or a person). A number gives the
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from typing import Any
@@ -199,29 +199,6 @@ def rarest_topics(truth: sp.csr_array) -> NDArray[np.int64]:
     for i in np.flatnonzero(np.diff(truth.indptr)):
         rarest[i] = min(truth.indices[truth.indptr[i] : truth.indptr[i + 1]], key=lambda k: counts[k])
     return rarest
-
-
-def growing_subsets(supervision: Supervision, shares: Sequence[float], seed: int) -> Iterator[Supervision]:
-    """A subset of the labels for each share; every topic keeps about that share, and at least one document.
-
-    Each subset contains the one before.
-    """
-    rows = np.random.default_rng(seed).permutation(np.flatnonzero(supervision.labelled))
-    truth = supervision.indicator()[rows]
-    rarest, of_topic = rarest_topics(truth), sp.csc_array(truth)
-    kept = np.zeros(len(rows), dtype=np.bool_)
-    for share in shares:
-        for k in np.unique(rarest):
-            own = np.flatnonzero(rarest == k)
-            kept[own[: max(round(share * len(own)), 1)]] = True
-        # A topic that is never the rarest of its documents may still have no document.
-        for k in range(truth.shape[1]):
-            own = of_topic.indices[of_topic.indptr[k] : of_topic.indptr[k + 1]]
-            if own.size and not kept[own].any():
-                kept[own.min()] = True
-        pattern = np.zeros_like(supervision.pattern)
-        pattern[rows[kept]] = supervision.pattern[rows[kept]]
-        yield replace(supervision, pattern=pattern)
 
 
 # Names of the two columns of an origin.

@@ -78,17 +78,6 @@ class Hidden:
         """Learn a guide from the labels that are left."""
         return learn(replace(self.corpus, supervision=left), self.settings, self.reuse)
 
-    def scores(self, left: Supervision, rows: NDArray[np.integer]) -> Array:
-        """Probabilities of the known topics in some documents, learnt from the labels that are left."""
-        guide = self.guide(left)
-        known = len(left.topics)
-        if guide is None:
-            return np.zeros((len(rows), known), dtype=np.float32)
-        E = self.corpus.embeddings
-        own = None if E is None else E[rows]
-        found = guide.probabilities(self.corpus.rows.take(rows), self.settings.threads, embeddings=own)
-        return found[:, :known]  # groups of an open world follow
-
     def decisions(self, left: Supervision, rows: NDArray[np.integer]) -> tuple[Array, NDArray[np.bool_]]:
         """Scores of the known topics in some documents, and whether the documents have them."""
         guide = self.guide(left)

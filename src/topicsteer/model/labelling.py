@@ -1,9 +1,8 @@
-"""Help with labels from a fitted model: documents to label next, doubtful labels, advice, and keywords."""
+"""Help with labels from a fitted model: documents to label next, doubtful labels, and keywords."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import replace
+from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +25,6 @@ from topicsteer.nmf.protocols import Rows
 
 if TYPE_CHECKING:
     from topicsteer.analysis.documents_to_label import Doubt
-    from topicsteer.analysis.label_advice import StoppingAdvice
     from topicsteer.model.pipeline import Corpus
     from topicsteer.model.predictor import Frame
     from topicsteer.model.topic_model import TopicModel
@@ -173,20 +171,3 @@ class LabelHelp:
         left_out = guide.left_out_probabilities()
         found = state.codebook.forest.raised(merged_classes(left_out, state.groups, guide.n_known))
         return audit(found, guide.rows, state.supervision)[:n]
-
-    def advice(self, progress: Callable[[int, int], object] = lambda *_: None) -> StoppingAdvice:
-        """Whether more labels help, from the learning curve of hidden labels.
-
-        Parameters
-        ----------
-        progress : callable, optional
-            Called with the number of guides learnt, and of all to learn.
-        """
-        from topicsteer.analysis.label_advice import advise
-        from topicsteer.model.cross_fit import Hidden
-        from topicsteer.model.pipeline import reuse_of
-
-        # Hidden labels are of known topics, so groups of other documents need not be found for their curve.
-        settings = replace(self._model._settings(), world="closed")
-        hidden = Hidden(training_corpus(self._model), settings, reuse_of(self._model.predictor_, choice=True))
-        return advise(self._model.state_.supervision, hidden.scores, self._model.random_state, progress)

@@ -559,7 +559,7 @@ class TopicModel:
 
     @property
     def labels(self) -> LabelHelp:
-        """Help with labels: ``suggest``, ``audit``, and ``advice``."""
+        """Help with labels: ``suggest`` and ``audit``."""
         from topicsteer.model.labelling import LabelHelp
 
         return LabelHelp(self)

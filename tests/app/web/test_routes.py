@@ -30,6 +30,7 @@ from topicsteer.app.web.guard import Guard, check_address
 from topicsteer.app.web.routes import guarded, listen
 from topicsteer.app.workbench import fit_process, responses
 from topicsteer.app.workbench.actions import ChangeTopic, Label, NewTopic, Undo, apply
+from topicsteer.app.workbench.current_model import GroupShares
 from topicsteer.app.workbench.errors import Invalid, NotFound, Refused
 from topicsteer.app.workbench.progress_view import group_table
 from topicsteer.app.workbench.project import read_documents
@@ -565,7 +566,7 @@ def fitted(tmp_path_factory):
     workbench.listeners.append(notices.append)
     assert workbench.fit()
     assert not workbench.fit()  # one at a time
-    until(lambda: workbench.status.state == "idle" and workbench.views.fitted.record.outlook)
+    until(lambda: workbench.status.state == "idle" and workbench.views.fitted.record.suggestions)
     workbench.notices = notices
     yield workbench
     workbench.close()
@@ -706,7 +707,7 @@ def test_a_model_that_cannot_be_stored_is_in_use(fitted, tmp_path, monkeypatch):
         shutil.copytree(fitted.views.fitted.folder, tmp_path / name)
         fitted.on_message(fit_process.Finished(str(tmp_path / name), 1.0, []))
         assert fitted.views.fitted.folder == tmp_path / name
-        fitted.on_message(fit_process.Learnt(outlook=f"Advice on {name}."))
+        fitted.on_message(fit_process.Learnt(shares={name: GroupShares([], 0.95, [], {})}))
 
     with monkeypatch.context() as full:
         full.setattr(models, "store", lambda *_: (_ for _ in ()).throw(OSError("No space left on device")))
@@ -717,7 +718,7 @@ def test_a_model_that_cannot_be_stored_is_in_use(fitted, tmp_path, monkeypatch):
     finish("second")
     assert fitted.status.error == ""
     _, record = models.last()
-    assert record.outlook == "Advice on second."
+    assert list(record.shares) == ["second"]
 
 
 @pytest.mark.slow

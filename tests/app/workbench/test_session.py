@@ -436,8 +436,8 @@ def test_models_are_kept_whole_or_not_at_all(path, tmp_path):
     (folder / "a.npy").write_bytes(os.urandom(1_300_000))
     (folder / "model.json").write_text("{}")
     first = project.models.store(folder, ModelRecord([]))
-    project.models.describe(first, ModelRecord([], outlook="Go on."))
-    assert project.models.last() == (first, ModelRecord([], outlook="Go on."))
+    project.models.describe(first, ModelRecord([], proposed={1: [4]}))
+    assert project.models.last() == (first, ModelRecord([], proposed={1: [4]}))
     (folder / "a.npy").write_bytes(b"new")
     second = project.models.store(folder, ModelRecord([1], 2))
     assert project.models.last() == (second, ModelRecord([1], 2))
@@ -452,7 +452,7 @@ def test_models_are_kept_whole_or_not_at_all(path, tmp_path):
 
 
 def test_a_record_of_another_version_has_no_keys_if_it_cannot_be_read():
-    known = ModelRecord([1, 2], 7, proposed={1: [4]}, outlook="Go on.")
+    known = ModelRecord([1, 2], 7, proposed={1: [4]})
     assert ModelRecord.read(msgspec.json.encode(known).decode()) == known
     stored = {"keys": [1], "seq": 3, "proposed": {"1": [2]}, "suggestions": [{"row": 1, "why": "far"}], "split": [1, 2]}
     assert ModelRecord.read(json.dumps(stored)) == ModelRecord(
@@ -735,5 +735,3 @@ def test_advice_after_fits(session):
     apply(session, "ann", Label(documents=[1, 2, 3, 4, 5], key=2, state="permitted"))
     views = doubting(session)
     assert advice(views) == "Continue with the suggested documents: they help most."
-    views.fitted.record.outlook = "Go on: more labels help."
-    assert advice(views) == "Go on: more labels help."

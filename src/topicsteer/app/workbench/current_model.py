@@ -67,8 +67,6 @@ class ModelRecord(msgspec.Struct, omit_defaults=True):
         Rows that are proposed as labels, by the key of their topic.
     suggestions, checks
         Documents to label next, and labels that look wrong, with keys of topics in place of column numbers.
-    outlook : str
-        Advice on whether more labels help.
     shares : dict
         Shares by group, for each column.
     """
@@ -81,7 +79,6 @@ class ModelRecord(msgspec.Struct, omit_defaults=True):
     proposed: dict[int, list[int]] = {}
     suggestions: list[SuggestedRow] = []
     checks: list[Doubt] = []
-    outlook: str = ""
     shares: dict[str, GroupShares] = {}
 
     @classmethod

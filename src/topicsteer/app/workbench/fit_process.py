@@ -100,7 +100,6 @@ class Learnt(Report, frozen=True, tag="learnt", omit_defaults=True):
 
     suggestions: list[SuggestedRow] | UnsetType = UNSET
     checks: list[Doubt] | UnsetType = UNSET
-    outlook: str | UnsetType = UNSET
     shares: dict[str, GroupShares] | UnsetType = UNSET
 
     def given(self) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def advice(views: Views) -> str:
         return f"These topics have fewer than {FEW} labels: {names}. Search for their documents and label some."
     if fitted is None:
         return "Fit now: the topics will follow your labels, and suggestions will be ready."
-    return fitted.record.outlook or "Continue with the suggested documents: they help most."
+    return "Continue with the suggested documents: they help most."
 
 
 # Arrays of shares that are stored with a model.

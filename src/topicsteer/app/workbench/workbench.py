@@ -355,7 +355,7 @@ class Workbench:
 
     def _handle(self, report: AnyReport) -> None:
         match report:
-            case messages.Progressed("advise" | "check" | "shares" as stage):
+            case messages.Progressed("advise" | "shares" as stage):
                 self.set_status(FitStatus("checking", stage, self.status.error))
             case messages.Progressed(stage, done, total, detail) if self.fitter.busy:  # else it was cancelled
                 self.set_status(FitStatus("fitting", stage, done=done, total=total, detail=detail))

@@ -120,8 +120,6 @@ class Worker:
                 self.send(messages.Learnt())
                 return
             self.send(messages.Learnt(suggestions=suggestions(model, SUGGESTIONS), checks=checks(model, CHECKS)))
-            advice = model.labels.advice(lambda step, total: self._advise("check", step - 1, total, ""))
-            self.send(messages.Learnt(outlook=advice.sentence))
             self._share(model, order.project)
 
     def _advise(self, stage: str, done: int, total: int | None, detail: str) -> None:
