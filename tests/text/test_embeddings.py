@@ -6,7 +6,7 @@ from topicsteer.text.meaning import embed, encoder_of
 
 TEXTS = ["aaa bbb", "ccc ddd", "eee fff", "ggg hhh", "iii jjj", "kkk lll"] * 4
 MEANING = np.eye(2)[np.arange(len(TEXTS)) % 2]
-LABELS = ["even", "odd", *[None] * 4] + [None] * 18
+LABELS = ["even", "odd", "even", "odd"] + [None] * 20
 
 
 class Model:
