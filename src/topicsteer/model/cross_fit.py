@@ -27,7 +27,7 @@ from topicsteer.guidance.guide import Guide, side_by_side
 from topicsteer.guidance.keywords import Embeddings, embed
 from topicsteer.labels.coder import Coder
 from topicsteer.labels.forest import Forest
-from topicsteer.labels.forms import near_miss
+from topicsteer.labels.spelling import near_miss
 from topicsteer.labels.supervision import Origin, Supervision
 from topicsteer.model.pipeline import (
     COLD,

@@ -368,7 +368,7 @@ class TopicModel:
         >>> model.update(labels={13: ["coffee", "milk"]})
         <TopicModel: 3 known and 0 free topics of 14 documents, 4 labelled>
         """
-        from topicsteer.labels.forms import extend, forbid, joined, refuse_new_topics
+        from topicsteer.labels.forms import extend, forbid, joined, label_counts, refuse_new_topics
         from topicsteer.model.update import update
 
         if source is None:
@@ -387,6 +387,7 @@ class TopicModel:
         known = self.state_.supervision.topics
         topics = None if named is None else joined(known, named)
         lineage = self._settings().lineage(self.codebook)
+        lineage = lineage.spelled(label_counts(labels) + label_counts(documents.forbidden))
         given = extend(known, labels, len(documents), topics=topics, complete=self.complete, lineage=lineage)
         given = forbid(given, documents.forbidden, lineage)
         if not new_topics:

@@ -20,7 +20,7 @@ from topicsteer.guidance.apply import apply_labels
 from topicsteer.guidance.guide import Guide
 from topicsteer.guidance.keywords import Embeddings, encoder_of
 from topicsteer.labels.codebook import Codebook
-from topicsteer.labels.forms import near_miss
+from topicsteer.labels.spelling import near_miss
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model.pipeline import COLD, Cold, Continue, Corpus, Outcome, Reservoir, run, stage_progress, surplus
 from topicsteer.model.predictor import Predictor, embed_new
