@@ -8,6 +8,7 @@ import fnmatch
 import json
 import re
 from array import array
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, time
@@ -16,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from topicsteer.corpora.documents import EmptyTable, Names, ReadError, ReadOptions
+from topicsteer.corpora.documents import EmptyTable, Names, ReadError, ReadOptions, UnclearLabels
 from topicsteer.corpora.readers import Table
 from topicsteer.system.values import NO_LABEL, NONE, check_none, is_missing, label_name, plain_id
 
@@ -239,6 +240,12 @@ def _storable(value: str) -> str:
 TEXT_NAMES = ("text", "texts", "body", "content", "abstract", "document", "article", "message", "review", "post")
 # Common names of the column of labels.
 LABEL_NAMES = ("labels", "label", "topics", "topic", "categories", "category", "tags", "tag", "class", "target")
+# Usual names of labels that are groups if every row has a value.
+GROUP_NAMES = ("categories", "category", "tags", "tag", "class", "target")
+# Greatest number of distinct cells of a column that may hold labels under any name.
+MAX_CANDIDATES = 1000
+# A column with a value in a larger share of the rows holds groups.
+FULL = 0.9
 # Common names of the column of ids.
 ID_NAMES = ("id", "_id", "ids", "doc_id", "document_id", "docid", "uid", "uuid", "pmid", "doi")
 # Names of a column of ids if all its values are distinct: question_id, TicketID, case no, respondent.
@@ -298,6 +305,10 @@ class Columns:
         # Lengths of the strings in the first cells of each column.
         self._lengths: dict[str, list[int]] = {}
         self._strings: dict[str, StringSummary] = {}
+        # Distinct cells of columns that may hold labels, with their numbers; None if there are too many.
+        self._cells: dict[str, Counter[object] | None] = {}
+        given = (options.labels, getattr(options.like, "labels", None))
+        self._guesses_labels = given == (None, None)
         # Hashes of the cells, eight bytes each, to find repeated ids.
         self._hashes: dict[str, array[int]] = {}
         # Roles of the columns that are no longer free.
@@ -318,15 +329,27 @@ class Columns:
             self._lengths.setdefault(name, []).extend(len(cell) for cell in sample if isinstance(cell, str))
         for name, cells in table.columns.items():
             usual = name.strip().lower()
-            # In a table of more than three columns, labels are found by the name of their column only.
-            alone = len(self._lengths) <= 3 and usual not in ID_NAMES and self._short(name)
-            if alone or usual in (*wanted, *LABEL_NAMES, *FORBIDDEN_NAMES):
+            if usual in (*wanted, *LABEL_NAMES, *FORBIDDEN_NAMES):
                 self._strings.setdefault(name, StringSummary()).add(cells)
+            if self._guesses_labels and usual not in ID_NAMES:
+                self._count(name, cells)
             if usual in (*wanted, *LABEL_FILE_ID_NAMES) or _ID_LIKE.fullmatch(name.strip()):
                 hashes = (hash(str(plain_id(cell))) for cell in cells if not is_missing(cell))
                 self._hashes.setdefault(name, array("q")).extend(hashes)
         self.rows += len(table.places)
         self.unreadable += len(table.problems)
+
+    def _count(self, name: str, cells: Sequence[object]) -> None:
+        """Count the distinct cells of a column with short strings, while there are few."""
+        counts = self._cells.setdefault(name, Counter())
+        if counts is None:
+            return
+        try:
+            counts.update(cells)
+        except TypeError:  # lists
+            self._cells[name] = None
+        if len(counts) > MAX_CANDIDATES or not self._short(name):
+            self._cells[name] = None
 
     def refuse_empty(self) -> None:
         """Raise an error if the table has no rows, neither good nor bad ones."""
@@ -437,7 +460,10 @@ class Columns:
                 f"pass --labels {name} (labels= in Python)"
             )
             name = None
-        name = name or self._repeating()
+        if name is not None and not self._label_file and self._is_full(name):
+            joined = self._options.label_file is not None
+            name = None if joined or name.strip().lower() in GROUP_NAMES else name
+        name = name or self._candidate()
         if name is None and self.free:
             left = ", ".join(map(repr, self.free))
             self.guesses.append(
@@ -513,12 +539,39 @@ class Columns:
             return lengths[0][1]
         return None
 
-    def _repeating(self) -> str | None:
-        """Return the only remaining column, if it holds short strings and most of them repeat."""
-        name = next(iter(self.free), "")
-        if len(self.free) != 1 or name.strip().lower() in ID_NAMES or not self._short(name):
+    def _candidate(self) -> str | None:
+        """Choose a column without a usual name: sparse, with few distinct strings. A full column holds groups.
+
+        Raises
+        ------
+        UnclearLabels
+            If several columns may hold labels, or most rows have a value.
+        """
+        if self._options.label_file is not None:
             return None
-        return name if _repeats(self._strings[name]) else None
+        filled: dict[str, int] = {}
+        for name in self.free:
+            counts = {cell: n for cell, n in (self._cells.get(name) or {}).items() if not is_missing(cell)}
+            n = sum(counts.values())
+            repeats = 1 < len(counts) <= n / 2 and all(isinstance(cell, str) for cell in counts)
+            if repeats and (self._label_file or n <= FULL * self.rows):
+                filled[name] = n
+                self._strings[name] = StringSummary(counts)
+        if self._label_file:
+            return next(iter(filled)) if len(filled) == 1 else None
+        if len(filled) > 1 or any(2 * n > self.rows for n in filled.values()):
+            listed = ", ".join(f"{name!r} ({n:,} of {self.rows:,} rows have a value)" for name, n in filled.items())
+            raise UnclearLabels(
+                f"{self.source}: which column holds the labels? It may be {listed}. Pass one as --labels, or --labels "
+                "none (labels= in Python)",
+                list(filled),
+            )
+        return next(iter(filled), None)
+
+    def _is_full(self, name: str) -> bool:
+        """Whether a column has a value in every row."""
+        counts = self._cells.get(name)
+        return counts is not None and not any(map(is_missing, counts))
 
     def _short(self, name: str) -> bool:
         """Whether the first cells of a column are short enough for labels."""
@@ -556,7 +609,7 @@ class LabelColumn:
 
 
 def label_candidates(columns: Mapping[str, Sequence[object]]) -> list[str]:
-    """Columns that may hold labels: their short strings repeat, or they hold 0 and 1.
+    """Columns that may hold labels, or groups: their short strings repeat, or they hold 0 and 1.
 
     Examples
     --------

@@ -18,9 +18,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.labels.forest import FLAT, FORBIDDEN, PERMITTED, UNKNOWN, Forest, State
-from topicsteer.system.values import is_missing
+from topicsteer.system.values import CHOSEN, PROBABILITY, is_missing
 
-__all__ = ["FORBIDDEN", "PERMITTED", "UNKNOWN", "State", "Supervision"]
+__all__ = ["CHOSEN", "FORBIDDEN", "PERMITTED", "PROBABILITY", "UNKNOWN", "State", "Supervision"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,10 +224,6 @@ def growing_subsets(supervision: Supervision, shares: Sequence[float], seed: int
         yield replace(supervision, pattern=pattern)
 
 
-# Names of the two columns of an origin.
-CHOSEN, PROBABILITY = "chosen", "probability"
-
-
 class Kind(IntEnum):
     """How a document was chosen."""
 
@@ -296,6 +292,11 @@ class Origin:
     def names(self) -> list[str | None]:
         """The column ``chosen``."""
         return [_name(Kind(kind), draw) for kind, draw in zip(self.kind.tolist(), self.draw.tolist(), strict=True)]
+
+    @property
+    def by_chance(self) -> NDArray[np.bool_]:
+        """Whether each document was drawn by chance, with a known probability."""
+        return np.isin(self.kind, (Kind.RANDOM, Kind.DOUBT))
 
     @property
     def rounds(self) -> int:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from topicsteer.corpora import Documents, Labels, ReadOptions, ReadReport, TableStream, read_documents
+from topicsteer.corpora import Documents, ReadOptions, ReadReport, TableStream, read_documents
 from topicsteer.corpora.columns import is_storable, label_candidates
-from topicsteer.corpora.documents import DEFAULT, DiskSequence, DiskSequenceWriter, Names, OnError, without_labels
-from topicsteer.corpora.label_files import match_labels, read_label_file
+from topicsteer.corpora.documents import DEFAULT, DiskSequence, DiskSequenceWriter, Names, without_labels
+from topicsteer.corpora.label_files import draws, match_labels, read_label_file
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.failures import warn_user
 from topicsteer.system.files import replacing_folder
@@ -162,12 +162,16 @@ def spool(
             blocks = vectorizer.fit_blocks(
                 texts, partial, size=size, progress=lambda n, _: report("terms", n, stream.rows)
             )
-        documents = _documents(partial, stream.report, stream.numbered, more, stream.reading)
+        found, drawn = stream.report, {}
+        documents = _documents(partial, found, stream.numbered, more, stream.reading)
         if given is not None:
-            documents = _label(partial, documents, given, options.on_error)
+            changed, found = match_labels(documents, given, on_error=options.on_error)
+            drawn = draws(documents, given, changed)
+            _write_labels(partial, documents, changed)
         block_folder.write_blocks(partial / "blocks", _watched(blocks, len(documents), report))
         (partial / MARK).touch()
-    documents = _documents(folder, documents.report, documents.numbered, more, documents.reading)
+    documents = _documents(folder, found, stream.numbered, more, stream.reading)
+    documents = replace(documents, columns={**documents.columns, **drawn})
     return Spool(folder, block_folder.BlockFolder(folder / "blocks"), documents, vectorizer)
 
 
@@ -184,15 +188,14 @@ def _documents(
     return Documents(ids, texts, labels, columns, forbidden, report, numbered, reading)
 
 
-def _label(folder: Path, documents: Documents, given: Labels, on_error: OnError) -> Documents:
-    """Write the labels of a label file; the documents have no labels yet."""
-    changed, report = match_labels(documents, given, on_error=on_error)
+def _write_labels(folder: Path, documents: Documents, changed: Mapping[int, tuple[list[str], list[str]]]) -> None:
+    """Write the labels of the documents again, with other labels of some rows."""
     for column, name in enumerate(COLUMNS[2:]):
+        own = (documents.labels, documents.forbidden)[column]
         with DiskSequenceWriter(folder / name) as writer:
             for rows in slices(len(documents), 1 << 16):
-                writer.extend(changed.get(row, ([], []))[column] for row in range(rows.start, rows.stop))
-    reading = without_labels(documents.reading)
-    return _documents(folder, report, documents.numbered, list(documents.columns), reading)
+                every = range(rows.start, rows.stop)
+                writer.extend(changed[row][column] if row in changed else own[row] for row in every)
 
 
 def too_large(source: Any, memory: int | str | None) -> bool:
