@@ -10,7 +10,15 @@ import pytest
 
 from topicsteer import TopicModel
 from topicsteer.cli.reading import late_labels, one_spelling, with_labels
-from topicsteer.corpora import Documents, ReadOptions, UnclearLabels, read_documents, read_table
+from topicsteer.corpora import (
+    Documents,
+    ReadOptions,
+    UnclearLabels,
+    attach_labels,
+    read_documents,
+    read_labels,
+    read_table,
+)
 from topicsteer.labels.codebook import Lineage
 from topicsteer.labels.supervision import Kind
 from topicsteer.report.table_files import write_table
@@ -46,18 +54,19 @@ class Answers(io.StringIO):
 def test_typos_are_listed_and_merged_on_request(capsys, monkeypatch, tmp_path):
     labels = [["Company"]] * 6 + [["COMPANY"], ["Copmany"], ["School"], ["School"], ["School"], ["Schol"]]
     documents = Documents(range(12), ["text"] * 12, labels)
-    kept = one_spelling(documents, Lineage(), False, None)
+    kept, topics = one_spelling(documents, Lineage(), False, None)
+    assert topics == ["Company", "Copmany", "Schol", "School"]
     notes = capsys.readouterr().err
     assert kept.topic_names == documents.topic_names
     assert "Other spellings, read as one name: COMPANY (1) → Company" in notes
     assert "1. Copmany (1) → Company (7)?, 2. Schol (1) → School (3)?" in notes
     assert "--merge-similar merges all" in notes
-    assert one_spelling(documents, Lineage(), True, None).topic_names == ["COMPANY", "Company", "School"]
+    assert one_spelling(documents, Lineage(), True, None)[0].topic_names == ["COMPANY", "Company", "School"]
     monkeypatch.setattr("sys.stdin", Answers("2\ny\n"))
-    assert "Copmany" in one_spelling(documents, Lineage(), False, None).topic_names
-    assert one_spelling(documents, Lineage(), False, None).topic_names == ["COMPANY", "Company", "School"]
+    assert "Copmany" in one_spelling(documents, Lineage(), False, None)[0].topic_names
+    assert one_spelling(documents, Lineage(), False, None)[0].topic_names == ["COMPANY", "Company", "School"]
     (tmp_path / "map.csv").write_text("label,topic\nschol,School\ncopmany,Firm\n")
-    assert set(one_spelling(documents, Lineage(), False, tmp_path / "map.csv").topic_names) >= {"Firm", "School"}
+    assert set(one_spelling(documents, Lineage(), False, tmp_path / "map.csv")[1]) >= {"Firm", "School"}
     (tmp_path / "map.csv").write_text("label,name\n")
     with pytest.raises(ValueError, match="there is no column 'topic'; expected the columns 'label' and 'topic'"):
         one_spelling(documents, Lineage(), False, tmp_path / "map.csv")
@@ -163,6 +172,17 @@ def test_round_trips_lose_no_label(fitted, tmp_path, suffix):
     late = late_labels(fitted, ReadOptions(label_file=tmp_path / f"late{suffix}"))
     assert list(late.ids) == list(range(5))
     assert late.columns["chosen"] == ["random"] * 5
+
+
+def test_rows_return_by_id_unless_the_ids_are_of_other_documents():
+    rng = random.Random(3)
+    texts = [f"{' '.join(rng.choices(string.ascii_lowercase, k=40))} {row}" for row in range(20)]
+    cut = [{"id": row, "text": texts[row][:60] if row % 4 else "", "label": f"l{row}"} for row in range(20)]
+    documents = Documents(range(20), texts)
+    assert attach_labels(documents, read_labels(cut)).labels == [[f"l{row}"] for row in range(20)]
+    moved = Documents(range(20), texts[::-1])  # row numbers of a table in another order
+    whole = [{"id": row, "text": texts[row], "label": f"l{row}"} for row in range(20)]
+    assert attach_labels(moved, read_labels(whole)).labels == [[f"l{row}"] for row in reversed(range(20))]
 
 
 def test_a_label_file_joins_the_labels_of_the_table_and_conflicts_are_listed(tmp_path):

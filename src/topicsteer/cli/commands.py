@@ -88,9 +88,7 @@ if TYPE_CHECKING:
 
     from topicsteer import TopicModel
     from topicsteer.corpora import Documents, ReadOptions
-    from topicsteer.labels.codebook import Codebook, Lineage
     from topicsteer.labels.coder import Coder
-    from topicsteer.model.spool import Spool
     from topicsteer.system.types import Progress
 
     Predicted = tuple[Documents, dict[str, list[Any]]]
@@ -125,8 +123,8 @@ def fit(
 ) -> None:
     """Fit a model to a table of texts with some labels, and save it."""
     from topicsteer import TopicModel
-    from topicsteer.labels.codebook import Lineage
-    from topicsteer.model.settings import BUILT_IN, WORDS
+    from topicsteer.labels.codebook import Codebook, Lineage
+    from topicsteer.model.settings import BUILT_IN, WORDS, read_topics
     from topicsteer.model.spool import Spool
 
     with work_folder(out, work) as use, cluster(scheduler) as client, working() as progress:
@@ -136,11 +134,17 @@ def fit(
         on_disk = client is not None
         documents = read_corpus(source, reading, use, memory, model, on_disk=on_disk, progress=progress)
         folder = use() if on_disk or isinstance(documents, Spool) else None
-        known = None if topics is None else topics_of(topics)
+        given = None if topics is None else read_topics(topics)
+        for note in () if given is None else given.notes:
+            notify(escape(f"{topics}: {note}"))
+        known = None if given is None else given.codebook
         lineage = Lineage.of(known, None, path_separator)
-        documents = one_spelling(documents, lineage, merge_similar, label_map)
-        if known is not None:
-            model.set_params(topics=known_topics(known, documents, lineage))
+        documents, named = one_spelling(documents, lineage, merge_similar, label_map)
+        if known is not None:  # topics that only labels have come last
+            later = Codebook.of_names(
+                [*known.names, *(name for name in named if name not in known.names)], before=known
+            )
+            model.set_params(topics=Codebook((*known, *later.topics[len(known) :])))
         model.fit(documents, embeddings=vectors, folder=folder, client=client, progress=progress)
         stop_if_interrupted(model)
         model.save(out, texts=keep_texts)
@@ -182,7 +186,7 @@ def update(
         reading = reading.after(before.reading)
         lineage = Settings.of(fitted.get_params()).lineage(fitted.codebook)
         earlier = dict(zip(map(str, fitted.codebook.names), before.supervision.counts.tolist(), strict=True))
-        documents = one_spelling(read_any(source, reading, fitted), lineage, merge_similar, label_map, earlier)
+        documents, _ = one_spelling(read_any(source, reading, fitted), lineage, merge_similar, label_map, earlier)
         vectors = named_embeddings(embeddings, fitted)
         fitted.update(documents, embeddings=vectors, new_topics=new_topics, progress=progress)
         if fitted.state_ is not before:
@@ -205,8 +209,6 @@ def evaluate(
     free: Free = None,
     world: World = None,
     embeddings: Embeddings = None,
-    merge_similar: MergeSimilar = False,
-    label_map: LabelMap = None,
     folds: Annotated[int, Option(min=2, help=HELP["evaluate"]["folds"])] = 3,
     seed: Seed = 0,
     threads: Threads = None,
@@ -220,7 +222,7 @@ def evaluate(
     import polars as pl
 
     from topicsteer import TopicModel
-    from topicsteer.model.settings import BUILT_IN, WORDS, Settings
+    from topicsteer.model.settings import BUILT_IN, WORDS
 
     with work_folder(None, work) as use, working() as progress:
         fitted = None if model is None else load(model)
@@ -233,8 +235,6 @@ def evaluate(
             judged.set_params(embeddings=BUILT_IN.get(embeddings, WORDS))
         vectors = named_embeddings(embeddings)
         documents = read_corpus(source, reading, use, memory, judged, progress=progress)
-        lineage = Settings.of(judged.get_params()).lineage(None if fitted is None else fitted.codebook)
-        documents = one_spelling(documents, lineage, merge_similar, label_map)
         if embeddings is None and fitted is not None:
             vectors = own_embeddings(fitted)
         result = judged.evaluate(documents, embeddings=vectors, folds=folds, progress=progress)
@@ -244,29 +244,6 @@ def evaluate(
         print(json.dumps(result.tables(), ensure_ascii=False))
     elif not quiet:
         show_evaluation(result)
-
-
-def topics_of(path: Path) -> "Codebook":
-    """The topics of a topics file; probable mistakes are printed."""
-    from topicsteer.model.settings import read_topics
-
-    found = read_topics(path)
-    for note in found.notes:
-        notify(escape(f"{path}: {note}"))
-    return found.codebook
-
-
-def known_topics(known: "Codebook", corpus: "Documents | Spool", lineage: "Lineage") -> "Codebook":
-    """Topics, followed by topics that only the labels have."""
-    from topicsteer.corpora import Documents
-    from topicsteer.labels.codebook import Codebook
-    from topicsteer.labels.forms import label_counts
-
-    documents = corpus if isinstance(corpus, Documents) else corpus.documents
-    lineage = lineage.spelled(label_counts(documents.labels) + label_counts(documents.forbidden))
-    named = dict.fromkeys(map(lineage.topic, documents.topic_names))
-    later = Codebook.of_names([*known.names, *(name for name in named if name not in known.names)], before=known)
-    return Codebook((*known, *later.topics[len(known) :]))
 
 
 def belief_of(fitted: "TopicModel", model: Path, source: str | Path | None = None) -> str:

@@ -9,7 +9,7 @@ import sys
 import tomllib
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import wraps
@@ -23,7 +23,7 @@ from typer import Argument, BadParameter, Context, Option
 from topicsteer.cli.terminal import ask, escape, notify, silence
 from topicsteer.report.table_files import check_suffix
 from topicsteer.system.files import Busy, Scratch
-from topicsteer.system.values import fold, is_missing
+from topicsteer.system.values import NONE, fold, is_missing
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -258,8 +258,10 @@ def one_spelling(
     merge_similar: bool,
     label_map: Path | None,
     known: Mapping[str, int] | None = None,
-) -> Documents | Spool:
+) -> tuple[Documents | Spool, list[Hashable]]:
     """List other spellings and near misses of labels, and merge near misses on request, or by a file.
+
+    Returns the corpus, and the topics of its labels.
 
     ``known`` are the numbers of earlier labels per topic.
     """
@@ -290,7 +292,8 @@ def one_spelling(
         for miss in reversed(merged):
             target[fold(miss.written)] = target.get(fold(miss.name), miss.name)
         documents = documents.renamed(target)
-    return documents if isinstance(corpus, Documents) else replace(corpus, documents=documents)
+    topics = [name for name in dict.fromkeys(map(lineage.topic, documents.topic_names)) if name != NONE]
+    return documents if isinstance(corpus, Documents) else replace(corpus, documents=documents), topics
 
 
 def read_label_map(path: Path) -> dict[str, str]:
@@ -386,8 +389,8 @@ def read_any(source: Path | None, reading: ReadOptions, fitted: TopicModel) -> D
 
 def late_labels(fitted: TopicModel, reading: ReadOptions) -> Documents:
     """Late labels of known documents, as documents without texts."""
-    from topicsteer.corpora import Documents, Labels, ReadReport
-    from topicsteer.corpora.label_files import OWN_OPTIONS, draws, match_labels, read_label_file
+    from topicsteer.corpora import Documents, Labels, ReadReport, attach_labels
+    from topicsteer.corpora.label_files import OWN_OPTIONS, read_label_file
 
     if reading.label_file is None and isinstance(reading.labels, str) and Path(reading.labels).is_file():
         reading = replace(reading, label_file=Path(reading.labels), labels=None)
@@ -401,11 +404,9 @@ def late_labels(fitted: TopicModel, reading: ReadOptions) -> Documents:
     by_id = Labels([replace(record, text=None) for record in found.records], found.report)
     ids = list(fitted.state_.topics.ids)
     known = Documents(ids, [""] * len(ids), report=ReadReport(str(reading.label_file)))
-    changed, report = match_labels(known, by_id, on_error=reading.on_error)
-    notify_report(report)
-    labels, forbidden = zip(*changed.values(), strict=True)
-    columns = {name: [values[row] for row in changed] for name, values in draws(known, by_id, changed).items()}
-    return Documents([ids[row] for row in changed], [""] * len(changed), labels, columns, forbidden)
+    late = attach_labels(known, by_id, on_error=reading.on_error)
+    notify_report(late.report)
+    return late.select(row for row in range(len(ids)) if late.labels[row] or late.forbidden[row])
 
 
 def read(source: str | Path, reading: ReadOptions, model: TopicModel | None = None) -> Documents:

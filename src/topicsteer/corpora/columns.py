@@ -9,7 +9,7 @@ import json
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, time
 from numbers import Number
@@ -142,7 +142,7 @@ class StringSummary:
     """
 
     def __init__(self, cells: Iterable[object] = ()) -> None:
-        self.filled = self.longest = 0
+        self.filled = 0
         # Hashes of the distinct cells; None if there are too many.
         self.distinct: set[int] | None = set()
         # Values of NO_LABEL in the column.
@@ -167,7 +167,6 @@ class StringSummary:
                 continue
             self.filled += 1
             self._count([name.strip() for name in _BETWEEN.split(text)])
-            self.longest = max(self.longest, len(cell))
             if self.distinct is not None:
                 key = hash(text)
                 if key in self.distinct:
@@ -545,25 +544,28 @@ class Columns:
         Raises
         ------
         UnclearLabels
-            If several columns may hold labels, or most rows have a value.
+            If several columns may hold labels, most rows have a value, or the values are 0 and 1.
         """
         if self._options.label_file is not None:
             return None
-        filled: dict[str, int] = {}
+        filled, unclear = dict[str, int](), False
         for name in self.free:
-            counts = {cell: n for cell, n in (self._cells.get(name) or {}).items() if not is_missing(cell)}
+            cells = (self._cells.get(name) or {}).items()
+            counts = {cell: n for cell, n in cells if not is_missing(cell) and cell not in NO_LABEL}
             n = sum(counts.values())
-            repeats = 1 < len(counts) <= n / 2 and all(isinstance(cell, str) for cell in counts)
-            if repeats and (self._label_file or n <= FULL * self.rows):
+            both = {str(plain_id(cell)) for cell in counts} in ({"0", "1"}, {"False", "True"})
+            names = 1 < len(counts) <= n / 2 and all(isinstance(cell, str) for cell in counts)
+            if (names or both) and (self._label_file or n <= FULL * self.rows):
                 filled[name] = n
+                unclear = unclear or both or 2 * n > self.rows
                 self._strings[name] = StringSummary(counts)
         if self._label_file:
             return next(iter(filled)) if len(filled) == 1 else None
-        if len(filled) > 1 or any(2 * n > self.rows for n in filled.values()):
+        if len(filled) > 1 or unclear:
             listed = ", ".join(f"{name!r} ({n:,} of {self.rows:,} rows have a value)" for name, n in filled.items())
             raise UnclearLabels(
                 f"{self.source}: which column holds the labels? It may be {listed}. Pass one as --labels, or --labels "
-                "none (labels= in Python)",
+                "none (labels= in Python, False: none)",
                 list(filled),
             )
         return next(iter(filled), None)
@@ -606,29 +608,6 @@ class LabelColumn:
             return ([NONE] if len(lacks) == len(states) else has), lacks
 
         return read
-
-
-def label_candidates(columns: Mapping[str, Sequence[object]]) -> list[str]:
-    """Columns that may hold labels, or groups: their short strings repeat, or they hold 0 and 1.
-
-    Examples
-    --------
-    >>> label_candidates({"product": ["tea", "", "milk"] * 4, "note": ["a", "b", "c"], "urgent": [0.0, 1.0, None]})
-    ['product', 'urgent']
-    """
-    return [name for name, cells in columns.items() if _repeats(StringSummary(cells)) or _holds_both(cells)]
-
-
-def _holds_both(cells: Sequence[object]) -> bool:
-    """Whether a column holds 0 and 1, or False and True, and nothing else."""
-    found = {str(plain_id(cell)) for cell in cells if not is_missing(cell)}
-    return found in ({"0", "1"}, {"False", "True"})
-
-
-def _repeats(strings: StringSummary) -> bool:
-    """Whether a column holds short strings, and most of them repeat."""
-    repeats = strings.distinct is not None and 1 < len(strings.distinct) <= strings.filled / 3
-    return repeats and strings.longest <= MAX_LABEL_LENGTH
 
 
 def _tuple(names: Names) -> Sequence[str]:

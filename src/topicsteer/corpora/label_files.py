@@ -96,10 +96,9 @@ def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "
     """Add the labels of a label file to documents.
 
     Records are matched by id, or by text if they have one (spaces are ignored). Annotation tools use ids of their own.
-    So if records have both, ids are used only if most of the texts match as well. A file of `suggest` has the ids of
-    the documents. If a topic is both permitted and forbidden for a document, the last record counts. A document with
-    other labels of its own keeps both, and the report lists it. A record that brings "(none)" together with other
-    labels of its document is left out and reported.
+    So if records have both, ids are used only if most of the texts begin alike. If a topic is both permitted and
+    forbidden for a document, the last record counts. A document with other labels of its own keeps both, and the report
+    lists it. A record that brings "(none)" together with other labels of its document is left out and reported.
 
     Parameters
     ----------
@@ -128,8 +127,9 @@ def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "
     [[], ['money']]
     """
     changed, report = match_labels(documents, labels, on_error=on_error)
+    nothing: list[str] = []  # one list for all unlabelled documents, of which there may be millions
     has, lacks = (
-        [changed[row][which] if row in changed else list(names) for row, names in enumerate(given)]
+        [changed[row][which] if row in changed else list(names) or nothing for row, names in enumerate(given)]
         for which, given in enumerate((documents.labels, documents.forbidden))
     )
     columns = {**documents.columns, **draws(documents, labels, changed)}
@@ -218,27 +218,22 @@ def match_records(documents: Documents, records: Sequence[LabelRecord]) -> list[
             by_id[key] = [row]
         for spelling in other_spellings(key):
             if spelling in by_id:
-                other_spelling.setdefault(spelling, []).append(row)
+                other_spelling[spelling] = [] if spelling in other_spelling else [row]
     for row, text in enumerate(documents.texts if by_text else ()):
         squeezed = _squeeze(text)
         if squeezed in by_text:
             by_text[squeezed].append(row)
     found = [
         (
-            [] if record.id is None else by_id[str(record.id)] or _only(other_spelling.get(str(record.id), [])),
+            [] if record.id is None else by_id[str(record.id)] or other_spelling.get(str(record.id), []),
             [] if record.text is None else by_text[_squeeze(record.text)],
-            record.text is None,
+            None if record.text is None else _squeeze(record.text)[:SAME_START],
         )
         for record in records
     ]
-    agree = [ids[0] in texts for ids, texts, id_only in found if ids and not id_only]
+    agree = [_squeeze(documents.texts[ids[0]]).startswith(start) for ids, _, start in found if ids and start]
     trusted = 2 * sum(agree) > len(agree)
-    return [ids if ids and (id_only or trusted) else texts for ids, texts, id_only in found]
-
-
-def _only(rows: list[int]) -> list[int]:
-    """One row, or none of several."""
-    return rows if len(rows) == 1 else []
+    return [ids if ids and (start is None or trusted) else texts for ids, texts, start in found]
 
 
 def other_spellings(key: str) -> list[str]:
@@ -260,6 +255,8 @@ def _squeeze(text: str) -> str:
 
 # Options of a label file of its own; all others belong to its table.
 OWN_OPTIONS = ("labels", "id", "forbidden", "separator", "encoding", "delimiter", "sheet")
+# Texts of a label file may be cut or edited: those with the id of a document are its own if this many characters agree.
+SAME_START = 100
 # Conflicts between a table and its label file that a report lists.
 LISTED = 20
 # A column of the workbench's exports: the separator of the levels in names that are paths.
@@ -378,8 +375,7 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
             if has or lacks:
                 whole = str(complete[row]).strip().casefold() not in ("no", "false")
                 draw = (None, None) if is_missing(chosen[row]) else (chosen[row], probabilities[row])
-                own = None if CHOSEN in table.columns and key is not None else text  # a file of `suggest` has our ids
-                records.append(LabelRecord(f"{table.unit} {place}", key, own, has, lacks, whole, people, draw))
+                records.append(LabelRecord(f"{table.unit} {place}", key, text, has, lacks, whole, people, draw))
         except ValueError as error:
             problems[place] = str(error)
     if separator is not None:
@@ -596,7 +592,7 @@ def read_predictions(
     name = Path(table.source).name or table.source
     usual = {name.strip().lower(): name for name in reversed(list(table.columns))}
     answers = next((usual[name] for name in ANSWER_NAMES if name in usual), None)
-    columns = Columns([table], replace(options, labels=answers))
+    columns = Columns([table], replace(options, labels=answers), label_file=True)
     score_column = next((usual[name] for name in SCORE_NAMES if name in usual), None)
     columns.free.pop(score_column or "", None)
     read, scores = plain_rows(table, columns), table.column(score_column)

@@ -120,8 +120,6 @@ class TableStream:
             id=False if columns.without_ids else self._id,
             forbidden=self._lacks.name or (None if options.forbidden is None else False),
             like=None,
-            label_file=None,
-            label_options=None,
         )
 
     def short_columns(self, most: int) -> list[str]:
