@@ -129,7 +129,7 @@ class ReadOptions:
     separator, encoding, delimiter, sheet : str, optional
         Separator of labels in a cell, encoding of the file, delimiter of its fields, and sheet of a workbook.
     label_file : path, optional
-        A second file with labels, which join those of the table.
+        A second file with labels, in addition to the table.
     label_options : mapping of str to str, optional
         Options of the label file: labels, id, forbidden, separator, encoding, delimiter, sheet. Default: guessed.
     on_error : {"skip", "raise"}, default="skip"

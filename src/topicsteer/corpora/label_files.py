@@ -127,7 +127,7 @@ def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "
     [[], ['money']]
     """
     changed, report = match_labels(documents, labels, on_error=on_error)
-    nothing: list[str] = []  # one list for all unlabelled documents, of which there may be millions
+    nothing: list[str] = []  # one list for all unlabelled documents
     has, lacks = (
         [changed[row][which] if row in changed else list(names) or nothing for row, names in enumerate(given)]
         for which, given in enumerate((documents.labels, documents.forbidden))
@@ -194,7 +194,7 @@ def match_labels(
 
 
 def _conflicts(documents: Documents, given: Mapping[int, Iterable[str]]) -> list[str]:
-    """List the documents whose own labels differ from those of a label file."""
+    """List the documents whose own labels differ from a label file."""
     found = []
     for row, names in given.items():
         own = documents.labels[row]
@@ -255,7 +255,7 @@ def _squeeze(text: str) -> str:
 
 # Options of a label file of its own; all others belong to its table.
 OWN_OPTIONS = ("labels", "id", "forbidden", "separator", "encoding", "delimiter", "sheet")
-# Texts of a label file may be cut or edited: those with the id of a document are its own if this many characters agree.
+# Texts of a label file may be cut. A text with the id of a document belongs to it if this many characters agree.
 SAME_START = 100
 # Conflicts between a table and its label file that a report lists.
 LISTED = 20

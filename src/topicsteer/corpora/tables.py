@@ -301,7 +301,7 @@ def read_table(source: object, **options: Unpack[ReadKeywords]) -> Documents:
     separator : str, optional
         Separator of several labels in a cell; ``"json"`` if a cell holds a list. Default: guessed.
     label_file : path, optional
-        A second file with labels, which join those of the table by id or text; see `read_labels`.
+        A second file with labels in addition to the table, joined by id or text; see `read_labels`.
     label_options : dict, optional
         Options of the label file, such as ``{"labels": "Code", "id": "Nr"}``. Default: guessed.
     encoding : str, optional
