@@ -330,8 +330,6 @@ def test_warnings_name_their_documents_and_topics(problem):
     rows[labelled] = 0
     with pytest.warns(UserWarning, match=f"Labelled but without any term, so of no use: document {labelled} "):
         TSNMF(6, random_state=0).fit(rows, y)
-    with pytest.warns(UserWarning, match="differ only in capital letters: 'TEA' and 'tea'. If"):
-        TSNMF(random_state=0).fit(X, {0: "tea", 1: "TEA", 2: "coffee"})
     indicator = np.full((60, 4), np.nan)
     indicator[:4] = np.eye(4)
     indicator[7] = 0

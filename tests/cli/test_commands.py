@@ -105,7 +105,7 @@ def test_suggest_and_audit(run, table, tmp_path, monkeypatch):
     assert run("fit", table, "--id", "name", "--free", 1, "--out", model, "-q")[0] == 0
     code, out, err = run("suggest", model, table, "--id", "name", "-n", 2)
     assert code == 0
-    assert out.startswith("id,text,topics,why,chosen,probability\n")
+    assert out.startswith("id,text,label,guess,why,chosen,probability\n")
     assert len(out.splitlines()) == 3
     assert "Label more: the labels are too few" in err
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
@@ -502,7 +502,7 @@ def test_the_label_file_of_a_new_project(tmp_path):
     table, marks = tmp_path / "drinks.csv", tmp_path / "labels.csv"
     pl.DataFrame({"id": [0, 1], "text": TEXTS[:2], "group": ["a#b", "b"]}).write_csv(table)
     pl.DataFrame({"id": [0, 1], "label": ["tea#pot", "coffee"]}).write_csv(marks)
-    named = to_label(table, ReadOptions(label_file=marks, separator="#"))
+    named = to_label(table, ReadOptions(label_file=marks, label_options={"separator": "#"}))
     assert named.labels == [["tea", "pot"], ["coffee"]]
     assert to_label(table, ReadOptions(labels="group", separator="#")).labels == [["a", "b"], ["b"]]
     assert to_label(table, ReadOptions()).labels == [[], []]

@@ -89,7 +89,7 @@ def test_wrong_options(run, model, table, options, code, words):
 
 def test_documents_are_drawn_for_shares(run, model, table, tmp_path):
     out = tmp_path / "next.csv"
-    code, _, _ = run("suggest", model, table, "--how", "prevalence", "-n", "30", "--out", out)
+    code, _, _ = run("suggest", model, table, "--for", "shares", "-n", "30", "--out", out)
     assert code == 0
     found = pl.read_csv(out)
     assert set(found["chosen"]) == {"doubt 2"}

@@ -77,7 +77,7 @@ def test_one_reader_for_folders_files_and_lists(folder):
         ["weather", "north"],
     ]
     with pytest.raises(ReadError, match="there is no column 'flie'"):
-        read_documents(folder, ReadOptions(id="flie", label_file=labels))
+        read_documents(folder, ReadOptions(label_options={"id": "flie"}, label_file=labels))
     table = folder / "table.csv"
     table.write_text("file,words,topic\ntop.txt,rain at noon,x\n")
     by_name = ReadOptions(text="words", id="file", label_file=labels)

@@ -120,7 +120,8 @@ def test_labels_the_documents_have_already_are_kept():
 def test_a_table_joined_by_id(tmp_path):
     (tmp_path / "texts.csv").write_text("case,body,topics\n7,rain at noon,no\n8,shares fell,no\n9,snow,no\n")
     (tmp_path / "labels.csv").write_text("case;theme\n8;money\n8;trade\n7;weather\n10;sport\n")
-    documents = read_table(tmp_path / "texts.csv", id="case", label_file=tmp_path / "labels.csv", labels="theme")
+    own = {"labels": "theme"}
+    documents = read_table(tmp_path / "texts.csv", id="case", label_file=tmp_path / "labels.csv", label_options=own)
     assert documents.labels == [["weather"], ["money", "trade"], []]
     assert documents.columns == {"topics": ["no"] * 3}
     assert [str(row) for row in documents.report.bad_rows] == ["labels.csv line 5: no document has this id '10'"]
@@ -129,7 +130,7 @@ def test_a_table_joined_by_id(tmp_path):
             tmp_path / "texts.csv",
             id="case",
             label_file=tmp_path / "labels.csv",
-            labels="theme",
+            label_options={"labels": "theme"},
             on_error="raise",
         )
 

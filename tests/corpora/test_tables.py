@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from topicsteer.corpora import BadRow, Documents, ReadError, ReadOptions, TableStream, read_table
+from topicsteer.corpora import BadRow, Documents, ReadError, ReadOptions, TableStream, UnclearLabels, read_table
 from topicsteer.corpora.columns import StringSummary, split_labels
 from topicsteer.corpora.readers import BUFFER, MAX_RECORD
 
@@ -460,14 +460,23 @@ def test_no_record_gives_another_exception(rows):
 
 def test_the_only_other_column_holds_labels_if_its_values_repeat():
     texts = [f"a longer text with the number {i} in it, long enough to be one" for i in range(12)]
-    frame = pl.DataFrame({"post": texts, "group": ["sport", "", "trade", "sport", "trade", None] * 2})
+    frame = pl.DataFrame({"post": texts, "group": ["sport", "", "trade", "sport", "", None] * 2})
     documents = read_table(frame)
     assert documents.labels[0] == ["sport"]
     assert documents.labels[1] == []
     assert "labels are column 'group'" in str(documents.report)
     names = frame.with_columns(pl.Series("group", [f"name {i}" for i in range(12)]))
     assert read_table(names).columns.keys() == {"group"}  # distinct names are not labels
-    assert read_table(frame.with_columns(year=pl.lit("1987"))).labels[0] == []  # two such columns are ambiguous
+    assert read_table(frame.with_columns(year=pl.lit("1987"))).labels[0] == ["sport"]  # a full column holds groups
+    region = frame.with_columns(pl.Series("group", ["north", "south"] * 6))
+    assert read_table(region).topic_names == []
+    assert read_table(region.rename({"group": "category"})).topic_names == []
+    assert read_table(region.rename({"group": "label"})).topic_names == ["north", "south"]
+    with pytest.raises(UnclearLabels, match=r"It may be 'group' \(6 of 12 .*, 'Thema' \(4 of 12") as two:
+        read_table(frame.with_columns(Thema=pl.Series(["a", None, "b", None, None, None] * 2)))
+    assert two.value.choices == ["group", "Thema"]
+    with pytest.raises(UnclearLabels, match="'group'"):  # most rows have a value, but not all
+        read_table(frame.with_columns(pl.Series("group", ["sport", "trade", None] * 4)))
 
 
 def together(stream):
@@ -544,9 +553,9 @@ def test_parquet_is_read_slice_by_slice(tmp_path):
 
 
 def test_guesses_take_all_rows_into_account(tmp_path):
-    lines = ["id,text,tags", *(f"{n % 3},text {n},a b" for n in range(50)), "1,last,a b;c"]
+    lines = ["id,text,labels", *(f"{n % 3},text {n},a b" for n in range(50)), "1,last,a b;c"]
     stream = TableStream(write(tmp_path / "a.csv", "\n".join(lines)), size=100)
-    assert stream.report.guesses == ("text is column 'text'", "labels are column 'tags', separated by ';'")
+    assert stream.report.guesses == ("text is column 'text'", "labels are column 'labels', separated by ';'")
     assert_same(tmp_path / "a.csv", 100)
     late = [{"text": f"text {n}"} for n in range(50)] + [{"text": "last", "id": "x", "label": "a"}]
     path = write(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in late))

@@ -69,7 +69,7 @@ OPTIONS = {
         "--sheet",
         "--by",
         "--topic",
-        "--how",
+        "--for",
     ],
     "flag": [
         "--incomplete",

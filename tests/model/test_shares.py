@@ -332,14 +332,14 @@ def test_an_update_keeps_the_origin_of_labels():
 
 def test_documents_for_shares_are_drawn_with_known_probability(fitted):
     model, _ = fitted
-    table = model.labels.suggest(40, how="prevalence")
+    table = model.labels.suggest(40, how="shares")
     assert set(table["chosen"]) == {"doubt 2"}
     assert len(set(table["id"])) == 40
     assert ((table["probability"] > 0) & (table["probability"] <= 1)).all()
     assert set(model.labels.suggest(5, how="random")["chosen"]) == {"random 2"}
     assert set(model.labels.suggest(5)["chosen"]) == {"suggested 2"}
     few, _ = documents(400, 20)
-    assert set(TopicModel(1).fit(few).labels.suggest(5, how="prevalence")["chosen"]) == {"random 2"}
+    assert set(TopicModel(1).fit(few).labels.suggest(5, how="shares")["chosen"]) == {"random 2"}
 
 
 # --- on disk ---

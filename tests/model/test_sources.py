@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from topicsteer import TopicModel
-from topicsteer.corpora import read_documents
+from topicsteer.corpora import UnclearLabels
 from topicsteer.model.spool import documents_of
 
 
@@ -40,43 +40,42 @@ def table():
     return pl.DataFrame({**columns, "note": [f"note {i}" for i in range(24)]})
 
 
-def test_a_column_of_labels_that_is_not_guessed_is_named_in_a_warning_at_the_users_line():
+def test_columns_that_may_hold_labels_are_listed():
     """The columns 'Jahr' and 'note' are no candidates: numbers, and values that repeat too rarely."""
     source = table()
-    with pytest.warns(UserWarning, match=r"No column was read as labels.*may hold labels: 'Thema'\.") as caught:
-        model = TopicModel(2).fit(source)
-    assert [warning.filename for warning in caught] == [__file__]
-    assert "labels='Thema', or labels=False" in str(caught[0].message)
-    assert model.set_params(free_topics=0).fit(source, labels="Thema").state_.topics.n_known == 2
+    with pytest.raises(UnclearLabels, match=r"It may be 'Thema' \(18 of 24 rows have a value\)\. Pass one as"):
+        TopicModel(2).fit(source)
+    model = TopicModel(0).fit(source, labels="Thema")
+    assert model.state_.topics.n_known == 2
+    sparse = source.with_columns(pl.Series("Thema", ["tea", "coffee", "-", None] * 6))
+    assert TopicModel(0, world="closed").fit(sparse).state_.topics.n_known == 2
 
 
 @pytest.mark.parametrize(
-    "cells", [[0, 1, None, 1], [0.0, 1.0, None, 1.0], [False, True, None, True], ["0", "1", "", "1"]]
+    "cells",
+    [[0, 1, None, 1], [0.0, 1.0, None, 1.0], [False, True, None, True], ["0", "1", "", "1"], [0, 1, None, None]],
 )
 def test_columns_of_0_and_1_may_hold_labels(cells):
     """Pandas has floats where a cell is missing."""
     source = table().drop("Thema").to_pandas()
     source["urgent"] = cells * 6
-    with pytest.warns(UserWarning, match=r"may hold labels: 'urgent'\."):
+    with pytest.raises(UnclearLabels, match="It may be 'urgent' "):
         TopicModel(2).fit(source)
 
 
-@pytest.mark.parametrize("quiet", ["no labels wanted", "named topics", "documents", "a list", "nothing alike"])
-def test_there_is_no_warning_without_a_doubt(quiet):
-    """Warnings are errors in tests."""
-    source, labels, model = table(), None, TopicModel(2)
-    if quiet == "no labels wanted":
+@pytest.mark.parametrize("kind", ["no labels wanted", "a list", "nothing alike", "groups"])
+def test_nothing_is_asked_without_a_doubt(kind):
+    source, labels = table(), None
+    if kind == "no labels wanted":
         assert TopicModel(2).fit(source, labels="none").state_.topics.n_known == 0
         labels = False
-    elif quiet == "named topics":
-        model = TopicModel(1, topics=["tea"], world="closed")
-    elif quiet == "documents":
-        source = read_documents(source)
-    elif quiet == "a list":
+    elif kind == "a list":
         source, labels = source["text"].to_list(), False
+    elif kind == "groups":
+        source = source.with_columns(pl.Series("Thema", ["north", "south"] * 12))
     else:
         source = source.drop("Thema")
-    assert model.fit(source, labels).state_.topics.n_known == int(quiet == "named topics")
+    assert TopicModel(2).fit(source, labels).state_.topics.n_known == 0
 
 
 def test_false_means_no_labels_in_every_method():

@@ -189,7 +189,7 @@ def test_questions_to_a_tree(fitted, tmp_path):
     """Suggestions, doubts, coders and methods treat a topic and the topics below it as one branch."""
     model, texts, truth = copy(fitted[0], tmp_path), fitted[1], fitted[2]
     assert "one of your 6 topics" in model.belief
-    for (topics,) in model.labels.suggest(10).select("topics").iter_rows():
+    for (topics,) in model.labels.suggest(10).select("guess").iter_rows():
         named = [name for name in topics.split("; ") if name]
         assert not any(other in branch(TREE, name)[1:] for name in named for other in named)
     for doubt in model.labels.doubts():

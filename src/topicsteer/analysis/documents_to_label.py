@@ -327,7 +327,7 @@ def suggestion_of(row: int, p: Array, supervision: Supervision, strange: bool) -
 
 
 # Ways to choose; "useful" is the default.
-WAYS = ("useful", "random", "prevalence")
+WAYS = ("useful", "random", "shares")
 # Documents for shares are drawn at random until this many labels were drawn by chance.
 FIRST_AT_RANDOM = 50
 

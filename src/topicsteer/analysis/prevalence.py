@@ -839,7 +839,7 @@ def _sentences(result: Prevalence, sample: Sample, found: Estimates, n_known: in
             named = listed([f"{names[k]} ({'too many' if found.doubts[k] > 0 else 'too few'})" for k in apart])
             lines.append(
                 f"{WARNING} the labelled documents do not look like the others. By the predictions, they have {named}."
-                " The shares are probably wrong. Draw documents with suggest --how prevalence, and label them."
+                " The shares are probably wrong. Draw documents with suggest --for shares, and label them."
             )
     unknown = [names[k] for k in np.flatnonzero(found.drawn[0, :n_known] == 0) if sample.by_chance.any()]
     if unknown:

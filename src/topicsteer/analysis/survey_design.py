@@ -115,10 +115,8 @@ class Sample:
     @property
     def by_chance(self) -> NDArray[np.bool_]:
         """Whether each document was drawn by chance. Labels of unknown origin count as random if all of them are."""
-        kind = self.origin.kind
-        if (kind == Kind.UNKNOWN).all():
-            return np.ones(len(kind), dtype=np.bool_)
-        return np.isin(kind, (Kind.RANDOM, Kind.DOUBT))
+        known = self.origin.kind.any()
+        return self.origin.by_chance if known else np.ones(len(self.origin.kind), dtype=np.bool_)
 
     def weights(self, own: Array, total: float, doubt: Array) -> tuple[Array, Array]:
         """The weight of the documents that each labelled document stands for; without a draw, only for themselves.

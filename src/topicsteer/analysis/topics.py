@@ -14,7 +14,7 @@ from topicsteer.analysis.column_formats import Column
 from topicsteer.analysis.survey_design import AT_RANDOM
 from topicsteer.guidance.constants import FEW_LABELS
 from topicsteer.labels.forest import FLAT, Forest
-from topicsteer.labels.forms import near_miss
+from topicsteer.labels.spelling import near_miss
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.files import reserve
 from topicsteer.system.types import Array

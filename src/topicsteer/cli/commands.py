@@ -30,8 +30,10 @@ from topicsteer.cli.reading import (
     Embeddings,
     Free,
     Incomplete,
+    LabelMap,
     Large,
     Memory,
+    MergeSimilar,
     Model,
     Out,
     PathSeparator,
@@ -48,7 +50,9 @@ from topicsteer.cli.reading import (
     load_with_documents,
     named_embeddings,
     notify_report,
+    one_spelling,
     or_standard_input,
+    pair,
     read,
     read_any,
     read_corpus,
@@ -84,9 +88,7 @@ if TYPE_CHECKING:
 
     from topicsteer import TopicModel
     from topicsteer.corpora import Documents, ReadOptions
-    from topicsteer.labels.codebook import Codebook
     from topicsteer.labels.coder import Coder
-    from topicsteer.model.spool import Spool
     from topicsteer.system.types import Progress
 
     Predicted = tuple[Documents, dict[str, list[Any]]]
@@ -104,6 +106,8 @@ def fit(
     topics: TopicsFile = None,
     path_separator: PathSeparator = None,
     incomplete: Incomplete = False,
+    merge_similar: MergeSimilar = False,
+    label_map: LabelMap = None,
     out: Annotated[Path, Option("--out", "-o", help=HELP["fit"]["out"])] = Path("model"),
     free: Free = None,
     world: World = None,
@@ -119,7 +123,8 @@ def fit(
 ) -> None:
     """Fit a model to a table of texts with some labels, and save it."""
     from topicsteer import TopicModel
-    from topicsteer.model.settings import BUILT_IN, WORDS
+    from topicsteer.labels.codebook import Codebook, Lineage
+    from topicsteer.model.settings import BUILT_IN, WORDS, read_topics
     from topicsteer.model.spool import Spool
 
     with work_folder(out, work) as use, cluster(scheduler) as client, working() as progress:
@@ -129,14 +134,26 @@ def fit(
         on_disk = client is not None
         documents = read_corpus(source, reading, use, memory, model, on_disk=on_disk, progress=progress)
         folder = use() if on_disk or isinstance(documents, Spool) else None
-        if topics is not None:
-            model.set_params(topics=known_topics(topics, documents, path_separator))
+        given = None if topics is None else read_topics(topics)
+        for note in () if given is None else given.notes:
+            notify(escape(f"{topics}: {note}"))
+        known = None if given is None else given.codebook
+        lineage = Lineage.of(known, None, path_separator)
+        documents, named = one_spelling(documents, lineage, merge_similar, label_map)
+        if known is not None:  # topics that only labels have come last
+            later = Codebook.of_names(
+                [*known.names, *(name for name in named if name not in known.names)], before=known
+            )
+            model.set_params(topics=Codebook((*known, *later.topics[len(known) :])))
         model.fit(documents, embeddings=vectors, folder=folder, client=client, progress=progress)
         stop_if_interrupted(model)
         model.save(out, texts=keep_texts)
         if report is not None:
             model.report(report, title=f"Topics of {Path(source).name}", progress=progress)
-        table, belief = model.state_.topics.table(TERMS, none=True), model.belief  # while the files on disk exist
+        table, belief = (
+            model.state_.topics.table(TERMS, none=True),
+            belief_of(model, out, source),
+        )  # while the files on disk exist
     if not quiet:
         show_topics(table, repr(model)[1:-1], belief)
     command = ["topicsteer", "report", str(out), str(source), "--out", "report.html"]
@@ -151,12 +168,15 @@ def update(
     *,
     reading: "ReadOptions",
     new_topics: Annotated[bool, Option(help=HELP["update"]["new_topics"])] = True,
+    merge_similar: MergeSimilar = False,
+    label_map: LabelMap = None,
     embeddings: Embeddings = None,
     out: Annotated[Path | None, Option("--out", "-o", help=HELP["update"]["out"])] = None,
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
-    """Update a model with new documents, labels for earlier documents (--label-file alone) and new topics."""
+    """Update a model with new documents, labels for earlier documents (--labels FILE alone) and new topics."""
+    from topicsteer.model.settings import Settings
     from topicsteer.model.state import writing
 
     out = model if out is None else out
@@ -164,7 +184,9 @@ def update(
         fitted = load(model)
         fitted.threads, before = threads, fitted.state_
         reading = reading.after(before.reading)
-        documents = read_any(source, reading, fitted)
+        lineage = Settings.of(fitted.get_params()).lineage(fitted.codebook)
+        earlier = dict(zip(map(str, fitted.codebook.names), before.supervision.counts.tolist(), strict=True))
+        documents, _ = one_spelling(read_any(source, reading, fitted), lineage, merge_similar, label_map, earlier)
         vectors = named_embeddings(embeddings, fitted)
         fitted.update(documents, embeddings=vectors, new_topics=new_topics, progress=progress)
         if fitted.state_ is not before:
@@ -172,7 +194,7 @@ def update(
         fitted.save(out, texts=fitted.documents_ is not None)
     table = fitted.state_.topics.table(TERMS, none=True)
     if not quiet:
-        show_topics(table, repr(fitted)[1:-1], fitted.belief)
+        show_topics(table, repr(fitted)[1:-1], belief_of(fitted, out))
     notify(f"{escape(str(fitted.update_))}. Saved in {out}.")
 
 
@@ -206,20 +228,17 @@ def evaluate(
         show_evaluation(result)
 
 
-def known_topics(path: Path, documents: "Documents | Spool", path_separator: str | None = None) -> "Codebook":
-    """The topics of a topics file, followed by topics that only the labels have; probable mistakes are printed."""
-    from topicsteer.corpora import Documents
-    from topicsteer.labels.codebook import Codebook, Lineage
-    from topicsteer.model.settings import read_topics
+def belief_of(fitted: "TopicModel", model: Path, source: str | Path | None = None) -> str:
+    """The belief of a model; where a share is not known, with the command that starts or ends the way to it."""
+    from topicsteer.analysis.documents_to_label import FIRST_AT_RANDOM
 
-    found = read_topics(path)
-    for note in found.notes:
-        notify(escape(f"{path}: {note}"))
-    named = documents.topic_names if isinstance(documents, Documents) else documents.documents.topic_names
-    lineage = Lineage.of(found.codebook, None, path_separator)
-    more = [name for name in dict.fromkeys(map(lineage.topic, named)) if name not in found.codebook.names]
-    later = Codebook.of_names([*found.codebook.names, *more], before=found.codebook)
-    return Codebook((*found.codebook, *later.topics[len(found.codebook) :]))
+    if not fitted.state_.open:
+        return fitted.belief
+    table = "TABLE" if source is None else str(source)
+    drawn = fitted.state_.label_origin.by_chance.sum() >= FIRST_AT_RANDOM
+    options = ["--for", "shares", "-n", str(FIRST_AT_RANDOM), "--out", "next.xlsx"]
+    words = ["prevalence", str(model), table] if drawn else ["suggest", str(model), table, *options]
+    return f"{fitted.belief} {shlex.join(['topicsteer', *words])}"
 
 
 def stop_if_interrupted(model: "TopicModel") -> None:
@@ -291,7 +310,7 @@ def topics(
 
         write(pl.DataFrame(table), out, formats=COLUMNS)
     else:
-        show_topics(table, f"Topics of {model}", fitted.belief, short=False)
+        show_topics(table, f"Topics of {model}", belief_of(fitted, model), short=False)
 
 
 def write_codebook(fitted: "TopicModel", path: Path) -> None:
@@ -338,6 +357,8 @@ def predict(
         notify(f"{len(seen['id'])} of {rows:,} rows, without memberships. --out FILE writes everything.")
     elif out is not None:
         notify(f"{rows:,} rows are in {escape(str(out))}.")
+    if fitted.state_.topics.n_known:
+        notify("Counting the column predicted gives no share of a topic: topicsteer prevalence estimates shares.")
 
 
 def predicted(
@@ -436,17 +457,21 @@ def suggest(
     source: Annotated[Path, Argument(help=HELP["suggest"]["source"])],
     n: Annotated[int, Option("-n", min=1, help=HELP["suggest"]["n"])] = 20,
     topic: Annotated[str | None, Option(help=HELP["suggest"]["topic"])] = None,
-    how: Annotated[str, Option(help=HELP["suggest"]["how"])] = "useful",
+    how: Annotated[Literal["useful", "shares", "random"], Option("--for", help=HELP["suggest"]["how"])] = "useful",
     out: Out = None,
     *,
     reading: "ReadOptions",
     quiet: Quiet = False,
 ) -> None:
-    """Suggest documents to label next: id, start of the text, likely topics, reason, and how they were chosen."""
+    """Suggest documents to label next: a table with an empty column label, for update --labels or fit --label-file."""
     with working():
         fitted = load_with_documents(model, source, reading)
         table = fitted.labels.suggest(n, topic=topic, how=how)
-    write(precise(table), out, readable=only("id", "topics", "why", "text"))
+    write(precise(table), out, readable=only("id", "guess", "why", "text"))
+    if out is not None:
+        filled = [("update", model, "--labels", out), ("fit", source, "--label-file", out)]
+        after = " or ".join(shlex.join(["topicsteer", *map(str, words)]) for words in filled)
+        notify(escape(f"Fill in the column label: topics, with ; between them, or {NONE}. Then: {after}"))
     if not len(table):
         why = "There is no unlabelled document to choose from."
         if topic is not None:
@@ -508,12 +533,12 @@ def edit(
         fitted.save(out, texts=had_texts)
     if found is None:
         if not quiet:
-            show_topics(fitted.state_.topics.table(none=True), repr(fitted)[1:-1], fitted.belief)
+            show_topics(fitted.state_.topics.table(none=True), repr(fitted)[1:-1], belief_of(fitted, out, source))
         notify(f"Saved in {out}.")
     else:
         write(found, None, readable=dict)
-        notify(f"{fitted.belief} Saved in {out}.")
-        notify(f"Next: check these documents, and pass them as labels: topicsteer update {out} --label-file FILE")
+        notify(escape(f"{belief_of(fitted, out, source)} Saved in {out}."))
+        notify(f"Next: check these documents, and pass them as labels: topicsteer update {out} --labels FILE")
 
 
 def apply_edit(fitted: "TopicModel", given: dict[str, str]) -> Any:
@@ -532,14 +557,6 @@ def apply_edit(fitted: "TopicModel", given: dict[str, str]) -> Any:
         topic, name = pair(given["adopt"])
         return fitted.edit.adopt(topic, name).with_columns(pl.lit(name).alias("label"))
     return None
-
-
-def pair(value: str) -> tuple[str, str]:
-    """A topic and its new name, from "topic=name"."""
-    topic, _, name = (part.strip() for part in value.partition("="))
-    if not topic or not name:
-        raise ValueError(f'{value!r} is not of the form "topic=name", such as "free 3=robotics".')
-    return topic, name
 
 
 # --- coders and shares ---
@@ -583,10 +600,7 @@ def read_coders(fitted: "TopicModel", given: list[str], reading: "ReadOptions") 
     from topicsteer.model.findings import coders_of
 
     files: dict[str, str] = {}
-    for pair in given:
-        name, separator, path = pair.partition("=")
-        if not separator or not path:
-            raise ValueError(f'{pair!r} is not of the form "name=file", such as "gpt=predictions.csv".')
+    for name, path in map(pair, given):
         if name in files:
             raise ValueError(f"two coders have the name {name!r}: choose another.")
         files[name] = path
@@ -738,11 +752,15 @@ def end_in_order() -> None:
 
 def to_label(source: Path | None, reading: "ReadOptions") -> "Documents":
     """Documents for a new project; the built-in corpus keeps a few of its labels."""
-    from topicsteer.corpora import load_docstrings
+    from topicsteer.corpora import UnclearLabels, load_docstrings
 
     if source is None:
         return load_docstrings().hide_labels(0.95)
-    documents = read(source, reading)
+    try:
+        documents = read(source, reading)
+    except UnclearLabels as error:  # the workbench starts without labels
+        notify(escape(f"{error}. No labels were read."))
+        return read(source, replace(reading, labels=False))
     if reading.labels is None and reading.label_file is None and not source.is_dir() and all(documents.labels):
         # A column with a value in every row would leave nothing to label.
         notify("The label column has a value in every row, so it is used for groups. Use --labels to keep it.")

@@ -8,31 +8,35 @@ import shutil
 import sys
 import tomllib
 import warnings
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import wraps
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from rich.filesize import decimal
 from typer import Argument, BadParameter, Context, Option
 
-from topicsteer.cli.terminal import escape, notify, silence
+from topicsteer.cli.terminal import ask, escape, notify, silence
 from topicsteer.report.table_files import check_suffix
 from topicsteer.system.files import Busy, Scratch
+from topicsteer.system.values import NONE, fold, is_missing
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from topicsteer import TopicModel
     from topicsteer.corpora import Documents, EmptyTable, ReadOptions, ReadReport
+    from topicsteer.labels.codebook import Lineage
     from topicsteer.model.predictor import NamedEmbeddings
     from topicsteer.model.spool import Spool
     from topicsteer.system.types import Progress
 
 Command = Callable[..., None]
+T = TypeVar("T")
 # Panels of --help, next to the options of the command itself.
 TABLE_PANEL, MACHINE_PANEL = "Reading the table", "Memory and speed"
 HELP: dict[str, dict[str, str]] = tomllib.loads(files("topicsteer.cli").joinpath("help.toml").read_text("utf-8"))
@@ -95,6 +99,10 @@ def be_quiet(context: Context, value: bool) -> bool:
 
 
 Quiet = Annotated[bool, Option("--quiet", "-q", callback=be_quiet, help=HELP["shared"]["quiet"])]
+MergeSimilar = Annotated[
+    bool, Option("--merge-similar", help=HELP["shared"]["merge_similar"], rich_help_panel=TABLE_PANEL)
+]
+LabelMap = Annotated[Path | None, Option(help=HELP["shared"]["label_map"], rich_help_panel=TABLE_PANEL)]
 AsJson = Annotated[bool, Option("--json", help=HELP["shared"]["as_json"])]
 
 
@@ -114,7 +122,7 @@ READING = HELP["reading"]
 # Type and default of the fields that are not plain strings.
 KINDS: dict[str, tuple[Any, Any]] = {"text": (list[str] | None, None), "label_file": (Path | None, None)}
 # Fields that only matter for labels.
-OF_LABELS = ("labels", "label_file", "forbidden", "separator")
+OF_LABELS = ("labels", "label_file", "label_options", "forbidden", "separator")
 
 
 def reads(command: Command, *, labels: bool = True) -> Command:
@@ -130,6 +138,8 @@ def reads(command: Command, *, labels: bool = True) -> Command:
         from topicsteer.corpora import ReadOptions
 
         chosen = {name: given.pop(f"reading_{name}") for name in fields} | ({} if labels else {"labels": False})
+        if own := chosen.get("label_options"):
+            chosen["label_options"] = dict(pair(option) for option in own.split(","))
         command(**given, reading=ReadOptions(**chosen))
 
     parameters = []
@@ -141,6 +151,14 @@ def reads(command: Command, *, labels: bool = True) -> Command:
     run.__dict__["__signature__"] = inspect.Signature(parameters)
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
+
+
+def pair(value: str) -> tuple[str, str]:
+    """Two names, from "topic=name"."""
+    left, _, right = (part.strip() for part in value.partition("="))
+    if not left or not right:
+        raise ValueError(f'{value!r} is not of the form "name=value", such as "free 3=robotics" or "gpt=answers.csv".')
+    return left, right
 
 
 def _option(name: str) -> inspect.Parameter:
@@ -195,7 +213,6 @@ def read_corpus(
     progress: Progress,
 ) -> Documents | Spool:
     """Read the corpus of a model into memory, or spool it if memory is too small or ``on_disk`` is set."""
-    from topicsteer.corpora import read_documents
     from topicsteer.model.settings import Settings
     from topicsteer.model.spool import memory_needed, spool
     from topicsteer.system.memory import available_memory, in_bytes
@@ -210,11 +227,12 @@ def read_corpus(
     elif memory is not None and not on_disk:
         notify(f"{sizes}: working in memory.")
     if Path(source).is_dir() or (fits and not on_disk):
-        documents = read_documents(source, reading)
-        notify_report(documents.report)
-        return documents
+        return read(source, reading)
     terms = Settings.of(model.get_params()).new_vectorizer()
-    spooled = spool(source, use() / "corpus", reading, vectorizer=terms, memory=limit, progress=progress)
+    spooled = with_labels(
+        reading,
+        lambda reading: spool(source, use() / "corpus", reading, vectorizer=terms, memory=limit, progress=progress),
+    )
     notify_report(spooled.documents.report)
     return spooled
 
@@ -230,6 +248,79 @@ def attach(
     """Attach the training documents to a loaded model, if their file is given; on disk if memory is too small."""
     if source is not None:
         fitted.attach(read_corpus(source, reading.after(fitted.state_.reading), use, memory, fitted, progress=progress))
+
+
+def with_labels(reading: ReadOptions, read: Callable[[ReadOptions], T]) -> T:
+    """Read a source; if its column of labels is not clear, ask in a terminal and fail elsewhere."""
+    from topicsteer.corpora import UnclearLabels
+
+    try:
+        return read(reading)
+    except UnclearLabels as error:
+        choices = [*error.choices, "none"]
+        listed = ", ".join(f"{number} {escape(name)}" for number, name in enumerate(choices, 1))
+        answer = ask(f"Which column holds the labels? Number of: {listed}")
+        if not answer.isdecimal() or not 1 <= int(answer) <= len(choices):
+            raise
+        return read(replace(reading, labels=choices[int(answer) - 1]))
+
+
+def one_spelling(
+    corpus: Documents | Spool,
+    lineage: Lineage,
+    merge_similar: bool,
+    label_map: Path | None,
+    known: Mapping[str, int] | None = None,
+) -> tuple[Documents | Spool, list[Hashable]]:
+    """List other spellings and near misses of labels, and merge near misses on request, or by a file.
+
+    Returns the corpus, and the topics of its labels.
+
+    ``known`` are the numbers of earlier labels per topic.
+    """
+    from topicsteer.corpora import Documents
+    from topicsteer.labels.forms import label_counts
+    from topicsteer.labels.spelling import near_misses
+
+    documents = corpus if isinstance(corpus, Documents) else corpus.documents
+    if label_map is not None:
+        documents = documents.renamed(read_label_map(label_map))
+    counts = label_counts(documents.labels) + label_counts(documents.forbidden)
+    lineage = lineage.spelled(counts)
+    names: Counter[str] = Counter()
+    for written, count in counts.items():
+        names[str(lineage.topic(written))] += count
+    other = [f"{written} ({n:,}) → {lineage.topic(written)}" for written, n in counts.items() if written not in names]
+    if other:
+        notify(f"[dim]Other spellings, read as one name: {escape(', '.join(sorted(other)))}[/dim]")
+    found = [miss for miss in near_misses(names + Counter(known)) if miss.written in names]
+    if found:
+        notify("Similar labels: " + escape(", ".join(f"{number}. {miss}" for number, miss in enumerate(found, 1))))
+        answer = "y" if merge_similar else ask("Merge them? y (all), n (none), or their numbers, such as 1 3")
+        merged = [miss for number, miss in enumerate(found, 1) if answer == "y" or str(number) in answer.split()]
+        if not merged:
+            notify("They stay topics of their own: --merge-similar merges all, --label-map FILE some.")
+        # A near miss of a near miss ends at its right name, because names with fewer labels come first.
+        target: dict[str, str] = {}
+        for miss in reversed(merged):
+            target[fold(miss.written)] = target.get(fold(miss.name), miss.name)
+        documents = documents.renamed(target)
+    topics = [name for name in dict.fromkeys(map(lineage.topic, documents.topic_names)) if name != NONE]
+    return documents if isinstance(corpus, Documents) else replace(corpus, documents=documents), topics
+
+
+def read_label_map(path: Path) -> dict[str, str]:
+    """The names of topics by the folded spellings of their labels, from a table with the columns label and topic."""
+    from topicsteer.corpora import ReadError, ReadOptions
+    from topicsteer.corpora.readers import load_table
+
+    table = load_table(path, ReadOptions())
+    if missing := [name for name in ("label", "topic") if name not in table.columns]:
+        raise ReadError(f"{path}: there is no column {missing[0]!r}; expected the columns 'label' and 'topic'")
+    rows = zip(table.column("label"), table.column("topic"), strict=True)
+    return {
+        fold(str(label)): str(topic).strip() for label, topic in rows if not (is_missing(label) or is_missing(topic))
+    }
 
 
 @contextmanager
@@ -311,23 +402,24 @@ def read_any(source: Path | None, reading: ReadOptions, fitted: TopicModel) -> D
 
 def late_labels(fitted: TopicModel, reading: ReadOptions) -> Documents:
     """Late labels of known documents, as documents without texts."""
-    from topicsteer.corpora import Documents, Labels, ReadReport, read_labels
-    from topicsteer.corpora.label_files import match_labels
+    from topicsteer.corpora import Documents, Labels, ReadReport, attach_labels
+    from topicsteer.corpora.label_files import OWN_OPTIONS, read_label_file
 
+    if reading.label_file is None and isinstance(reading.labels, str) and Path(reading.labels).is_file():
+        reading = replace(reading, label_file=Path(reading.labels), labels=None)
     if reading.label_file is None:
-        raise ValueError("nothing to update: pass a file of documents, or late labels with --label-file.")
-    columns = {name: value for name, value in reading.given().items() if name not in ("text", "label_file", "sheet")}
-    found = read_labels(reading.label_file, **columns)
+        raise ValueError("nothing to update: pass a file of documents, or late labels with --labels FILE.")
+    given = {name: value for name, value in reading.given().items() if name in OWN_OPTIONS and value is not None}
+    found = read_label_file(replace(reading, id=None, label_options=given | dict(reading.label_options or {})))
     for record in found.records:
         if record.id is None:
             raise ValueError(f"{reading.label_file}, {record.place}: late labels need the ids of their documents.")
     by_id = Labels([replace(record, text=None) for record in found.records], found.report)
     ids = list(fitted.state_.topics.ids)
     known = Documents(ids, [""] * len(ids), report=ReadReport(str(reading.label_file)))
-    changed, report = match_labels(known, by_id, on_error=reading.on_error)
-    notify_report(report)
-    has, lacks = zip(*changed.values(), strict=True)
-    return Documents([ids[row] for row in changed], [""] * len(changed), list(has), forbidden=list(lacks))
+    late = attach_labels(known, by_id, on_error=reading.on_error)
+    notify_report(late.report)
+    return late.select(row for row in range(len(ids)) if late.labels[row] or late.forbidden[row])
 
 
 def read(source: str | Path, reading: ReadOptions, model: TopicModel | None = None) -> Documents:
@@ -335,7 +427,7 @@ def read(source: str | Path, reading: ReadOptions, model: TopicModel | None = No
     from topicsteer.corpora import read_documents
 
     reading = reading if model is None else reading.after(model.state_.reading)
-    documents = read_documents(source, reading)
+    documents = with_labels(reading, lambda reading: read_documents(source, reading))
     notify_report(documents.report)
     return documents
 

@@ -197,6 +197,14 @@ def notify(message: str) -> None:
     console.print(message, highlight=False, soft_wrap=not console.is_terminal)  # a terminal breaks words
 
 
+def ask(question: str) -> str:
+    """The answer to a question in a terminal; empty where nobody can answer."""
+    if console.quiet or not sys.stdin.isatty():
+        return ""
+    notify(question)
+    return sys.stdin.readline().strip().lower()
+
+
 def show(values: Mapping[str, Sequence[object]], title: str = "", columns: Iterable[Column] = ()) -> None:
     """Print a table on standard output; declared columns have their own format."""
     shown = typed(values, columns)

@@ -1,6 +1,14 @@
 """Readers of files and tables: all return one frozen `Documents`."""
 
-from topicsteer.corpora.documents import BadRow, Documents, EmptyTable, ReadError, ReadOptions, ReadReport
+from topicsteer.corpora.documents import (
+    BadRow,
+    Documents,
+    EmptyTable,
+    ReadError,
+    ReadOptions,
+    ReadReport,
+    UnclearLabels,
+)
 from topicsteer.corpora.example_corpora import example_table, load_docstrings
 from topicsteer.corpora.label_files import LabelRecord, Labels, attach_labels, read_labels
 from topicsteer.corpora.tables import TableStream, read_documents, read_folder, read_table
@@ -15,6 +23,7 @@ __all__ = [
     "ReadOptions",
     "ReadReport",
     "TableStream",
+    "UnclearLabels",
     "attach_labels",
     "example_table",
     "load_docstrings",

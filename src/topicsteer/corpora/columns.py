@@ -8,7 +8,8 @@ import fnmatch
 import json
 import re
 from array import array
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, time
 from numbers import Number
@@ -16,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from topicsteer.corpora.documents import EmptyTable, Names, ReadError, ReadOptions
+from topicsteer.corpora.documents import EmptyTable, Names, ReadError, ReadOptions, UnclearLabels
 from topicsteer.corpora.readers import Table
 from topicsteer.system.values import NO_LABEL, NONE, check_none, is_missing, label_name, plain_id
 
@@ -141,7 +142,7 @@ class StringSummary:
     """
 
     def __init__(self, cells: Iterable[object] = ()) -> None:
-        self.filled = self.longest = 0
+        self.filled = 0
         # Hashes of the distinct cells; None if there are too many.
         self.distinct: set[int] | None = set()
         # Values of NO_LABEL in the column.
@@ -166,7 +167,6 @@ class StringSummary:
                 continue
             self.filled += 1
             self._count([name.strip() for name in _BETWEEN.split(text)])
-            self.longest = max(self.longest, len(cell))
             if self.distinct is not None:
                 key = hash(text)
                 if key in self.distinct:
@@ -239,6 +239,12 @@ def _storable(value: str) -> str:
 TEXT_NAMES = ("text", "texts", "body", "content", "abstract", "document", "article", "message", "review", "post")
 # Common names of the column of labels.
 LABEL_NAMES = ("labels", "label", "topics", "topic", "categories", "category", "tags", "tag", "class", "target")
+# Usual names of labels that are groups if every row has a value.
+GROUP_NAMES = ("categories", "category", "tags", "tag", "class", "target")
+# Greatest number of distinct cells of a column that may hold labels under any name.
+MAX_CANDIDATES = 1000
+# A column with a value in a larger share of the rows holds groups.
+FULL = 0.9
 # Common names of the column of ids.
 ID_NAMES = ("id", "_id", "ids", "doc_id", "document_id", "docid", "uid", "uuid", "pmid", "doi")
 # Names of a column of ids if all its values are distinct: question_id, TicketID, case no, respondent.
@@ -298,6 +304,10 @@ class Columns:
         # Lengths of the strings in the first cells of each column.
         self._lengths: dict[str, list[int]] = {}
         self._strings: dict[str, StringSummary] = {}
+        # Distinct cells of columns that may hold labels, with their numbers; None if there are too many.
+        self._cells: dict[str, Counter[object] | None] = {}
+        given = (options.labels, getattr(options.like, "labels", None))
+        self._guesses_labels = given == (None, None)
         # Hashes of the cells, eight bytes each, to find repeated ids.
         self._hashes: dict[str, array[int]] = {}
         # Roles of the columns that are no longer free.
@@ -318,15 +328,27 @@ class Columns:
             self._lengths.setdefault(name, []).extend(len(cell) for cell in sample if isinstance(cell, str))
         for name, cells in table.columns.items():
             usual = name.strip().lower()
-            # In a table of more than three columns, labels are found by the name of their column only.
-            alone = len(self._lengths) <= 3 and usual not in ID_NAMES and self._short(name)
-            if alone or usual in (*wanted, *LABEL_NAMES, *FORBIDDEN_NAMES):
+            if usual in (*wanted, *LABEL_NAMES, *FORBIDDEN_NAMES):
                 self._strings.setdefault(name, StringSummary()).add(cells)
+            if self._guesses_labels and usual not in ID_NAMES:
+                self._count(name, cells)
             if usual in (*wanted, *LABEL_FILE_ID_NAMES) or _ID_LIKE.fullmatch(name.strip()):
                 hashes = (hash(str(plain_id(cell))) for cell in cells if not is_missing(cell))
                 self._hashes.setdefault(name, array("q")).extend(hashes)
         self.rows += len(table.places)
         self.unreadable += len(table.problems)
+
+    def _count(self, name: str, cells: Sequence[object]) -> None:
+        """Count the distinct cells of a column with short strings, while there are few."""
+        counts = self._cells.setdefault(name, Counter())
+        if counts is None:
+            return
+        try:
+            counts.update(cells)
+        except TypeError:  # lists
+            self._cells[name] = None
+        if len(counts) > MAX_CANDIDATES or not self._short(name):
+            self._cells[name] = None
 
     def refuse_empty(self) -> None:
         """Raise an error if the table has no rows, neither good nor bad ones."""
@@ -437,7 +459,10 @@ class Columns:
                 f"pass --labels {name} (labels= in Python)"
             )
             name = None
-        name = name or self._repeating()
+        if name is not None and not self._label_file and self._is_full(name):
+            joined = self._options.label_file is not None
+            name = None if joined or name.strip().lower() in GROUP_NAMES else name
+        name = name or self._candidate()
         if name is None and self.free:
             left = ", ".join(map(repr, self.free))
             self.guesses.append(
@@ -513,12 +538,42 @@ class Columns:
             return lengths[0][1]
         return None
 
-    def _repeating(self) -> str | None:
-        """Return the only remaining column, if it holds short strings and most of them repeat."""
-        name = next(iter(self.free), "")
-        if len(self.free) != 1 or name.strip().lower() in ID_NAMES or not self._short(name):
+    def _candidate(self) -> str | None:
+        """Choose a column without a usual name: sparse, with few distinct strings. A full column holds groups.
+
+        Raises
+        ------
+        UnclearLabels
+            If several columns may hold labels, most rows have a value, or the values are 0 and 1.
+        """
+        if self._options.label_file is not None:
             return None
-        return name if _repeats(self._strings[name]) else None
+        filled, unclear = dict[str, int](), False
+        for name in self.free:
+            cells = (self._cells.get(name) or {}).items()
+            counts = {cell: n for cell, n in cells if not is_missing(cell) and cell not in NO_LABEL}
+            n = sum(counts.values())
+            both = {str(plain_id(cell)) for cell in counts} in ({"0", "1"}, {"False", "True"})
+            names = 1 < len(counts) <= n / 2 and all(isinstance(cell, str) for cell in counts)
+            if (names or both) and (self._label_file or n <= FULL * self.rows):
+                filled[name] = n
+                unclear = unclear or both or 2 * n > self.rows
+                self._strings[name] = StringSummary(counts)
+        if self._label_file:
+            return next(iter(filled)) if len(filled) == 1 else None
+        if len(filled) > 1 or unclear:
+            listed = ", ".join(f"{name!r} ({n:,} of {self.rows:,} rows have a value)" for name, n in filled.items())
+            raise UnclearLabels(
+                f"{self.source}: which column holds the labels? It may be {listed}. Pass one as --labels, or --labels "
+                "none (labels= in Python, False: none)",
+                list(filled),
+            )
+        return next(iter(filled), None)
+
+    def _is_full(self, name: str) -> bool:
+        """Whether a column has a value in every row."""
+        counts = self._cells.get(name)
+        return counts is not None and not any(map(is_missing, counts))
 
     def _short(self, name: str) -> bool:
         """Whether the first cells of a column are short enough for labels."""
@@ -553,29 +608,6 @@ class LabelColumn:
             return ([NONE] if len(lacks) == len(states) else has), lacks
 
         return read
-
-
-def label_candidates(columns: Mapping[str, Sequence[object]]) -> list[str]:
-    """Columns that may hold labels: their short strings repeat, or they hold 0 and 1.
-
-    Examples
-    --------
-    >>> label_candidates({"product": ["tea", "", "milk"] * 4, "note": ["a", "b", "c"], "urgent": [0.0, 1.0, None]})
-    ['product', 'urgent']
-    """
-    return [name for name, cells in columns.items() if _repeats(StringSummary(cells)) or _holds_both(cells)]
-
-
-def _holds_both(cells: Sequence[object]) -> bool:
-    """Whether a column holds 0 and 1, or False and True, and nothing else."""
-    found = {str(plain_id(cell)) for cell in cells if not is_missing(cell)}
-    return found in ({"0", "1"}, {"False", "True"})
-
-
-def _repeats(strings: StringSummary) -> bool:
-    """Whether a column holds short strings, and most of them repeat."""
-    repeats = strings.distinct is not None and 1 < len(strings.distinct) <= strings.filled / 3
-    return repeats and strings.longest <= MAX_LABEL_LENGTH
 
 
 def _tuple(names: Names) -> Sequence[str]:

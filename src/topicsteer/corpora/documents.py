@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import mmap
 import os
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicsteer.system.types import JSON
-from topicsteer.system.values import NONE, plain_id
+from topicsteer.system.values import NONE, fold, plain_id
 
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -109,6 +110,7 @@ class ReadKeywords(TypedDict, total=False):
     encoding: str | None
     delimiter: str | None
     label_file: str | Path | None
+    label_options: Mapping[str, str] | None
     on_error: OnError
     sheet: str | None
     like: ReadOptions | None
@@ -122,12 +124,14 @@ class ReadOptions:
     ----------
     text, labels, id, forbidden : str, optional
         Names of the columns. Several text columns are joined. Labels may be in several columns of 0 and 1. ``False``
-        for labels, id or forbidden: no column holds them. With a label file, labels and forbidden name its columns.
+        for labels, id or forbidden: no column holds them.
         ``labels="folders"`` takes the names of the folders as labels of their files.
     separator, encoding, delimiter, sheet : str, optional
         Separator of labels in a cell, encoding of the file, delimiter of its fields, and sheet of a workbook.
     label_file : path, optional
-        A second file with the labels.
+        A second file with labels, in addition to the table.
+    label_options : mapping of str to str, optional
+        Options of the label file: labels, id, forbidden, separator, encoding, delimiter, sheet. Default: guessed.
     on_error : {"skip", "raise"}, default="skip"
         Leave bad rows out, or raise an error.
     like : ReadOptions, optional
@@ -150,6 +154,7 @@ class ReadOptions:
     encoding: str | None = None
     delimiter: str | None = None
     label_file: str | Path | None = None
+    label_options: Mapping[str, str] | None = None
     on_error: OnError = "skip"
     sheet: str | None = None
     like: ReadOptions | None = None
@@ -233,6 +238,20 @@ class EmptyTable(ReadError):
     def __init__(self, message: str, columns: Sequence[str] = (), id: str | None = None) -> None:
         super().__init__(message)
         self.columns, self.id = tuple(columns), id
+
+
+class UnclearLabels(ReadError):
+    """A table with several columns that may hold labels; ``choices`` are their names.
+
+    Examples
+    --------
+    >>> UnclearLabels("which column?", ["theme", "city"]).choices
+    ['theme', 'city']
+    """
+
+    def __init__(self, message: str, choices: list[str]) -> None:
+        super().__init__(message)
+        self.choices = choices
 
 
 @dataclass(frozen=True)
@@ -445,6 +464,15 @@ class Documents:
             columns={name: take(values) for name, values in self.columns.items()},
             forbidden=take(self.forbidden),
         )
+
+    def renamed(self, names: Mapping[str, str]) -> Documents:
+        """Return the documents with other names of labels; ``names`` has them by their folded spelling."""
+        shared: dict[tuple[str, ...], list[str]] = {}
+        for row in itertools.chain(self.labels, self.forbidden):
+            if (written := tuple(row)) not in shared:
+                shared[written] = list(dict.fromkeys(names.get(fold(name), name) for name in written))
+        has, lacks = ([shared[tuple(row)] for row in rows] for rows in (self.labels, self.forbidden))
+        return replace(self, labels=has, forbidden=lacks)
 
     def numbered_on(self, taken: Sequence[Hashable]) -> Documents:
         """Return the documents with new ids, from the first unused number on; "7" is a used number too."""

@@ -6,7 +6,7 @@ import difflib
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -25,7 +25,7 @@ from topicsteer.corpora.columns import (
 from topicsteer.corpora.documents import BadRow, Documents, OnError, ReadError, ReadKeywords, ReadOptions, ReadReport
 from topicsteer.corpora.readers import Table, load_table
 from topicsteer.system.templates import guarded, unguarded, visible
-from topicsteer.system.values import NONE, check_none, is_missing
+from topicsteer.system.values import CHOSEN, NONE, PROBABILITY, UNSURE, check_none, fold, is_missing
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ class LabelRecord:
         False if the file marks other topics of the document as open.
     people : tuple of str
         The people who gave these labels, if the file names them.
+    draw : tuple of two values
+        The columns ``chosen`` and ``probability``, which `prevalence` needs.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class LabelRecord:
     forbidden: list[str]
     complete: bool = True
     people: tuple[str, ...] = ()
+    draw: tuple[object, object] = (None, None)
 
 
 @dataclass(frozen=True)
@@ -93,9 +96,9 @@ def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "
     """Add the labels of a label file to documents.
 
     Records are matched by id, or by text if they have one (spaces are ignored). Annotation tools use ids of their own.
-    So if records have both, ids are used only if most of the texts match as well. If a topic is both permitted and
-    forbidden for a document, the last record counts. A record that brings "(none)" together with other labels of
-    its document is left out and reported.
+    So if records have both, ids are used only if most of the texts begin alike. If a topic is both permitted and
+    forbidden for a document, the last record counts. A document with other labels of its own keeps both, and the report
+    lists it. A record that brings "(none)" together with other labels of its document is left out and reported.
 
     Parameters
     ----------
@@ -124,11 +127,23 @@ def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "
     [[], ['money']]
     """
     changed, report = match_labels(documents, labels, on_error=on_error)
+    nothing: list[str] = []  # one list for all unlabelled documents
     has, lacks = (
-        [changed[row][which] if row in changed else list(names) for row, names in enumerate(given)]
+        [changed[row][which] if row in changed else list(names) or nothing for row, names in enumerate(given)]
         for which, given in enumerate((documents.labels, documents.forbidden))
     )
-    return replace(documents, labels=has, forbidden=lacks, report=report)
+    columns = {**documents.columns, **draws(documents, labels, changed)}
+    return replace(documents, labels=has, forbidden=lacks, report=report, columns=columns)
+
+
+def draws(documents: Documents, labels: Labels, changed: Collection[int]) -> dict[str, list[object]]:
+    """Return the columns on the draw of documents, with the values of a label file for some rows; none without any."""
+    matched = zip(labels.records, match_records(documents, labels.records), strict=True)
+    drawn = {row: record.draw for record, rows in matched for row in rows if record.draw[0] is not None}
+    found = {name: list(documents.columns.get(name, [None] * len(documents))) for name in (CHOSEN, PROBABILITY)}
+    for row in drawn.keys() & changed:
+        found[CHOSEN][row], found[PROBABILITY][row] = drawn[row]
+    return found if drawn else {}
 
 
 def incomplete_rows(documents: Documents, labels: Labels) -> set[int]:
@@ -142,11 +157,12 @@ def match_labels(
 ) -> tuple[dict[int, tuple[list[str], list[str]]], ReadReport]:
     """Return labels and forbidden labels of all rows with a record, and a report; see `attach_labels`."""
     changed: dict[int, tuple[dict[str, None], dict[str, None]]] = {}
-    bad = []
+    bad, given, unmatched = [], defaultdict[int, dict[str, None]](dict), 0
     for record, rows in zip(labels.records, match_records(documents, labels.records), strict=True):
         if not rows:
             key = f"id {record.id!r}" if record.text is None else "text"
             bad.append(BadRow(record.place, f"no document has this {key}"))
+            unmatched += 1
         try:
             for row in rows:
                 check_none([*(changed[row][0] if row in changed else documents.labels[row]), *record.labels])
@@ -154,6 +170,7 @@ def match_labels(
             bad.append(BadRow(record.place, f"with its earlier labels, the document has {error}"))
             continue
         for row in rows:
+            given[row].update(dict.fromkeys(record.labels))
             if row not in changed:
                 changed[row] = dict.fromkeys(documents.labels[row]), dict.fromkeys(documents.forbidden[row])
             has, lacks = changed[row]
@@ -161,19 +178,34 @@ def match_labels(
                 for topic in names:
                     gain[topic] = None
                     lose.pop(topic, None)
-    unmatched = ReadReport(labels.report.source, bad_rows=tuple(bad))
-    if len(bad) == len(labels):
+    problems = ReadReport(labels.report.source, bad_rows=tuple(bad))
+    if unmatched == len(labels):
         raise ReadError(
             "no record of the label file matches any of these documents: use the ids of the documents, "
-            f"and leave out the texts if they differ\n{unmatched}"
+            f"and leave out the texts if they differ\n{problems}"
         )
-    unmatched.raise_for_bad_rows(on_error)
+    problems.raise_for_bad_rows(on_error)
     name = Path(labels.report.source).name
-    guesses = [f"in {name}, {guess}" for guess in labels.report.guesses]
+    guesses = [f"in {name}, {guess}" for guess in (*labels.report.guesses, *_conflicts(documents, given))]
     left_out = [replace(row, place=f"{name} {row.place}") for row in (*labels.report.bad_rows, *bad)]
     first = documents.report
     report = replace(first, guesses=(*first.guesses, *guesses), bad_rows=(*first.bad_rows, *left_out))
     return {row: (list(has), list(lacks)) for row, (has, lacks) in changed.items()}, report
+
+
+def _conflicts(documents: Documents, given: Mapping[int, Iterable[str]]) -> list[str]:
+    """List the documents whose own labels differ from a label file."""
+    found = []
+    for row, names in given.items():
+        own = documents.labels[row]
+        if own and names and set(map(fold, own)) != set(map(fold, names)):
+            found.append(f"{documents.ids[row]!r} ({', '.join(own)} / {', '.join(names)})")
+    if not found:
+        return []
+    more = f" and {len(found) - LISTED:,} more" if len(found) > LISTED else ""
+    have = "document has" if len(found) == 1 else "documents have"
+    listed = "; ".join(found[:LISTED])
+    return [f"{len(found):,} {have} other labels than in the table, and the labels of both count: {listed}{more}"]
 
 
 def match_records(documents: Documents, records: Sequence[LabelRecord]) -> list[list[int]]:
@@ -186,7 +218,7 @@ def match_records(documents: Documents, records: Sequence[LabelRecord]) -> list[
             by_id[key] = [row]
         for spelling in other_spellings(key):
             if spelling in by_id:
-                other_spelling[spelling] = [row]
+                other_spelling[spelling] = [] if spelling in other_spelling else [row]
     for row, text in enumerate(documents.texts if by_text else ()):
         squeezed = _squeeze(text)
         if squeezed in by_text:
@@ -195,24 +227,25 @@ def match_records(documents: Documents, records: Sequence[LabelRecord]) -> list[
         (
             [] if record.id is None else by_id[str(record.id)] or other_spelling.get(str(record.id), []),
             [] if record.text is None else by_text[_squeeze(record.text)],
-            record.text is None,
+            None if record.text is None else _squeeze(record.text)[:SAME_START],
         )
         for record in records
     ]
-    agree = [ids[0] in texts for ids, texts, id_only in found if ids and not id_only]
+    agree = [_squeeze(documents.texts[ids[0]]).startswith(start) for ids, _, start in found if ids and start]
     trusted = 2 * sum(agree) > len(agree)
-    return [ids if ids and (id_only or trusted) else texts for ids, texts, id_only in found]
+    return [ids if ids and (start is None or trusted) else texts for ids, texts, start in found]
 
 
 def other_spellings(key: str) -> list[str]:
-    """An id with and without the quote that keeps spreadsheets from reading it as a formula.
+    """An id with and without the quote that keeps spreadsheets from reading it as a formula, and the suffix .txt.
 
     Examples
     --------
-    >>> other_spellings("=a"), other_spellings("'=a"), other_spellings("a")
-    (["'=a"], ["''=a", '=a'], [])
+    >>> other_spellings("=a"), other_spellings("'=a"), other_spellings("a.txt.gz")
+    (["'=a"], ["''=a", '=a'], ['a'])
     """
-    return [spelling for spelling in (guarded(key), unguarded(key)) if spelling != key]
+    stem = key.removesuffix(".gz").removesuffix(".txt")
+    return [spelling for spelling in (guarded(key), unguarded(key), stem) if spelling != key]
 
 
 def _squeeze(text: str) -> str:
@@ -220,6 +253,12 @@ def _squeeze(text: str) -> str:
     return " ".join(text.split())
 
 
+# Options of a label file of its own; all others belong to its table.
+OWN_OPTIONS = ("labels", "id", "forbidden", "separator", "encoding", "delimiter", "sheet")
+# Texts of a label file may be cut. A text with the id of a document belongs to it if this many characters agree.
+SAME_START = 100
+# Conflicts between a table and its label file that a report lists.
+LISTED = 20
 # A column of the workbench's exports: the separator of the levels in names that are paths.
 PATH_SEPARATOR = "path_separator"
 
@@ -298,10 +337,13 @@ def read_labels(source: object, **options: Unpack[ReadKeywords]) -> Labels:
 
 
 def read_label_file(options: ReadOptions) -> Labels:
-    """Read the label file that belongs to a table; its column of ids may have another name."""
-    options = replace(options, sheet=None)
-    table = load_table(options.label_file, options)
-    return labels_of_table(table, options if options.id in table.columns else replace(options, id=None))
+    """Read the label file that belongs to a table or folder, with options of its own."""
+    own: dict[str, Any] = dict(options.label_options or {})
+    if wrong := sorted(set(own) - set(OWN_OPTIONS)):
+        raise ReadError(f"a label file has no option {wrong[0]!r}; its options are {', '.join(OWN_OPTIONS)}.")
+    ids = options.id or getattr(options.like, "id", None) or None
+    file = ReadOptions(**own, on_error=options.on_error, like=ReadOptions(id=ids))
+    return labels_of_table(load_table(options.label_file, file), file)
 
 
 def labels_of_table(table: Table, options: ReadOptions) -> Labels:
@@ -317,6 +359,7 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
     else:
         read = plain_rows(table, columns)
     found, records, problems, complete = [], list[LabelRecord](), dict(table.problems), table.column(COMPLETE)
+    chosen, probabilities = table.column(CHOSEN), table.column(PROBABILITY)
     for row, place in enumerate(table.places):
         try:
             found += [(row, place, annotation) for annotation in read(row)]
@@ -331,7 +374,8 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
             check_labels(has, lacks)
             if has or lacks:
                 whole = str(complete[row]).strip().casefold() not in ("no", "false")
-                records.append(LabelRecord(f"{table.unit} {place}", key, text, has, lacks, whole, people))
+                draw = (None, None) if is_missing(chosen[row]) else (chosen[row], probabilities[row])
+                records.append(LabelRecord(f"{table.unit} {place}", key, text, has, lacks, whole, people, draw))
         except ValueError as error:
             problems[place] = str(error)
     if separator is not None:
@@ -548,7 +592,7 @@ def read_predictions(
     name = Path(table.source).name or table.source
     usual = {name.strip().lower(): name for name in reversed(list(table.columns))}
     answers = next((usual[name] for name in ANSWER_NAMES if name in usual), None)
-    columns = Columns([table], replace(options, labels=answers))
+    columns = Columns([table], replace(options, labels=answers), label_file=True)
     score_column = next((usual[name] for name in SCORE_NAMES if name in usual), None)
     columns.free.pop(score_column or "", None)
     read, scores = plain_rows(table, columns), table.column(score_column)
@@ -562,7 +606,7 @@ def read_predictions(
             has = list(map(str, answer))
             if key is None and text is None:
                 raise ValueError("neither an id nor a text: write the id of the document")
-            if not has:
+            if not has or (has == [UNSURE] and UNSURE not in map(str, topics)):
                 raise ValueError(f"no answer: write {NONE} for a document that has none of the topics")
             check_labels(has, [])
         except ValueError as error:

@@ -16,9 +16,8 @@ from topicsteer.corpora.documents import (
     ReadKeywords,
     ReadOptions,
     ReadReport,
-    without_labels,
 )
-from topicsteer.corpora.label_files import attach_labels, labels_of_table, read_label_file
+from topicsteer.corpora.label_files import attach_labels, read_label_file
 from topicsteer.corpora.readers import Table, check_encoding, load_table, open_table, read_text
 from topicsteer.system.values import NONE, is_missing
 
@@ -43,8 +42,8 @@ class TableStream:
     source : path or table
         As in `read_table`.
     options : ReadOptions, optional
-        Columns, encoding and bad rows; with ``on_error="raise"`` bad rows raise at the end of a loop. With a label
-        file, labels in the source are ignored.
+        Columns, encoding and bad rows; with ``on_error="raise"`` bad rows raise at the end of a loop. The labels of a
+        label file are not read.
     keep_empty, keep_all : bool, default=False
         As in `read_documents`.
     size : int, optional
@@ -88,8 +87,6 @@ class TableStream:
         size: int | None = None,
         progress: RowProgress | None = None,
     ) -> None:
-        if options.label_file is not None:
-            options = replace(options, labels=False, forbidden=False, label_file=None)
         self._blocks = open_table(source, options)
         self._size = BLOCK_SIZE if size is None else size
         self._on_error = options.on_error
@@ -245,7 +242,7 @@ def read_documents(
         Any source of `read_folder` or `read_table`.
     options : ReadOptions, optional
         Columns, encoding, label file and bad rows. A folder has no columns: ``labels="folders"`` takes the names of
-        the folders as labels, and all other names of columns refer to the label file.
+        the folders as labels.
     keep_empty : bool, default=False
         Whether a row with an empty text is kept as a document without words; otherwise it is a bad row.
     keep_all : bool, default=False
@@ -267,23 +264,16 @@ def read_documents(
     >>> read_documents(["rain at noon", "shares fell"])
     <Documents: 2 documents, 0 labelled, 0 topics>
     """
-    is_folder = isinstance(source, str | os.PathLike) and Path(source).is_dir()
-    if is_folder:
+    if isinstance(source, str | os.PathLike) and Path(source).is_dir():
         folders = options.labels == "folders"
         documents = read_folder(
             str(source), labels_from_folders=folders, encoding=options.encoding, on_error=options.on_error
         )
-        options = replace(options, labels=None) if folders else options
     else:
         (documents,) = TableStream(load_table(source, options), options, keep_empty=keep_empty, keep_all=keep_all)
     if options.label_file is None:
         return documents
-    if is_folder:  # all names of columns belong to the label file
-        labels = labels_of_table(load_table(options.label_file, options), options)
-    else:
-        labels = read_label_file(options)
-    documents = attach_labels(documents, labels, on_error=options.on_error)
-    return replace(documents, reading=without_labels(documents.reading))
+    return attach_labels(documents, read_label_file(options), on_error=options.on_error)
 
 
 def read_table(source: object, **options: Unpack[ReadKeywords]) -> Documents:
@@ -311,8 +301,9 @@ def read_table(source: object, **options: Unpack[ReadKeywords]) -> Documents:
     separator : str, optional
         Separator of several labels in a cell; ``"json"`` if a cell holds a list. Default: guessed.
     label_file : path, optional
-        A second file with the labels, joined by id or text; see `read_labels`. ``labels`` and ``forbidden``
-        then name its columns, and so does ``id`` if it has a column of that name.
+        A second file with labels in addition to the table, joined by id or text; see `read_labels`.
+    label_options : dict, optional
+        Options of the label file, such as ``{"labels": "Code", "id": "Nr"}``. Default: guessed.
     encoding : str, optional
         Default: UTF-8, UTF-16 or UTF-32 by their mark, else UTF-8 if the text is valid, else Windows-1252.
     delimiter : str, optional

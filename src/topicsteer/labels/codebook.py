@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -12,8 +13,9 @@ from typing import TypeVar
 import msgspec
 
 from topicsteer.labels.forest import FLAT, Forest, cycle
+from topicsteer.labels.spelling import names_by_fold
 from topicsteer.system.types import JSON
-from topicsteer.system.values import NONE
+from topicsteer.system.values import NONE, fold
 
 T = TypeVar("T")
 
@@ -238,6 +240,8 @@ class Lineage:
     separator : str, optional
         Separator of the names in a path. A label "sport/football" is then a topic below the topic "sport". It has the
         path as its name, unless ``parents`` puts a topic "football" under "sport". None: no label is a path.
+    names : mapping of str to str
+        The name of the topic that each spelling stands for, folded or as it is; see `topicsteer.labels.spelling`.
 
     Examples
     --------
@@ -246,19 +250,39 @@ class Lineage:
     ('football', 'arts/film')
     >>> lineage.with_ancestors(["arts/film", "football"])
     ['arts', 'arts/film', 'sport', 'football']
+    >>> Lineage().spelled({"US": 2, "us": 1}).topic("Us")
+    'US'
     """
 
     parents: Mapping[str, Hashable] = field(default_factory=dict)
     separator: str | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, codebook: Codebook | None, parents: Mapping[str, Hashable] | None, separator: str | None) -> Lineage:
-        """The parents of a codebook, and further ones by name; the codebook decides about its own topics."""
+    def of(
+        cls,
+        codebook: Codebook | None,
+        parents: Mapping[str, Hashable] | None,
+        separator: str | None,
+        names: Iterable[Hashable] = (),
+    ) -> Lineage:
+        """The parents of a codebook, and further ones by name; the codebook decides about its own topics.
+
+        Its names, the parents and further ``names`` are spelt as they are.
+        """
         given = {str(child): parent for child, parent in (parents or {}).items()}
+        every = [*(codebook.names if codebook is not None else ()), *names, *given, *given.values()]
+        right = [name for name in every if isinstance(name, str)]
+        spelling = {fold(name): name for name in reversed(right)} | {name: name for name in right}
         if codebook is not None:
             known = set(map(str, codebook.names))
             given = {child: parent for child, parent in given.items() if child not in known} | codebook.parent_names
-        return cls(given, separator)
+        return cls(given, separator, spelling)
+
+    def spelled(self, counts: Mapping[str, int]) -> Lineage:
+        """The same with one name for all spellings of new topics: the most frequent one."""
+        every = {**counts, **dict.fromkeys(self.names.values(), math.inf)}
+        return replace(self, names={**names_by_fold(every, self.separator), **self.names, NONE: NONE})
 
     def __bool__(self) -> bool:
         return bool(self.parents) or self.separator is not None
@@ -271,14 +295,18 @@ class Lineage:
         ValueError
             If a name in a path is empty.
         """
-        if self.separator is None or not isinstance(label, str) or self.separator not in label:
+        if not isinstance(label, str):
             return label
-        names = [name.strip() for name in label.split(self.separator)]
-        if not all(names):
-            raise ValueError(f"the label {label!r}, a path in which a name is empty")
-        names = names[: -1 if names[-1] == NONE else None]
-        path = self.separator.join(names)
-        return self._by_path.get(path, path)
+        names = [label]
+        if self.separator is not None and self.separator in label:
+            names = [name.strip() for name in label.split(self.separator)]
+            if not all(names):
+                raise ValueError(f"the label {label!r}, a path in which a name is empty")
+            names = names[: -1 if names[-1] == NONE else None]
+        path = (self.separator or "").join(names)
+        folded = (self.separator or "").join(map(fold, names))
+        path = self.names.get(path, self.names.get(folded, path))
+        return path if self.separator is None else self._by_path.get(folded, path)
 
     def ends_here(self, label: Hashable) -> bool:
         """Whether a label means a topic and none of the topics below it, such as "sport/(none)".
@@ -330,7 +358,7 @@ class Lineage:
             line: list[str] = [name]
             while line[0] in self.parents and str(self.parents[line[0]]) not in line:
                 line.insert(0, str(self.parents[line[0]]))
-            found[(self.separator or "").join(line)] = name
+            found[(self.separator or "").join(map(fold, line))] = name
         return found
 
 

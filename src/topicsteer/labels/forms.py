@@ -1,7 +1,7 @@
 """Convert labels in any form to a :class:`Supervision`, with all checks of labels."""
 
-import difflib
 import itertools
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.labels.codebook import Lineage, check_topic_name
+from topicsteer.labels.spelling import near_miss
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.system.arrays import checked_csr
 from topicsteer.system.failures import warn_user
@@ -205,17 +206,20 @@ def joined(known: Sequence[Hashable], names: Iterable[Hashable]) -> list[Hashabl
     return [*known, *(name for name in names if str(name) not in texts)]
 
 
-def near_miss(name: Hashable, topics: Iterable[Hashable]) -> str | None:
-    """The topic that a name is probably a misspelling of; None if no topic is similar.
+def label_counts(y: Any) -> Counter[str]:
+    """Count the spellings of labels; the columns of an indicator are no spellings.
 
     Examples
     --------
-    >>> near_miss("Tee", ["coffee", "tea"]), near_miss("milk", ["coffee", "tea"])
-    ('tea', None)
+    >>> label_counts([["US"], [], ["us", "tea"], ["US"]])
+    Counter({'US': 2, 'us': 1, 'tea': 1})
     """
-    usual = {str(topic).casefold(): str(topic) for topic in topics}
-    near = difflib.get_close_matches(str(name).casefold(), usual, n=1)
-    return usual[near[0]] if near else None
+    listed = getattr(y, "ndim", 1) == 1 and hasattr(y, "__iter__") and not hasattr(y, "columns")
+    if not listed or isinstance(y, str | bytes):
+        return Counter()
+    rows = y.values() if isinstance(y, Mapping) else y
+    names = (name for value in rows for name in (value if isinstance(value, _SEVERAL) else (value,)))
+    return Counter(name for name in names if isinstance(name, str))
 
 
 def refuse_new_topics(known: Sequence[Hashable], given: Supervision, ids: Sequence[Hashable]) -> None:

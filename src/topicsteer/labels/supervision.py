@@ -18,9 +18,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.labels.forest import FLAT, FORBIDDEN, PERMITTED, UNKNOWN, Forest, State
-from topicsteer.system.values import is_missing
+from topicsteer.system.values import CHOSEN, PROBABILITY, is_missing
 
-__all__ = ["FORBIDDEN", "PERMITTED", "UNKNOWN", "State", "Supervision"]
+__all__ = ["CHOSEN", "FORBIDDEN", "PERMITTED", "PROBABILITY", "UNKNOWN", "State", "Supervision"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,10 +201,6 @@ def rarest_topics(truth: sp.csr_array) -> NDArray[np.int64]:
     return rarest
 
 
-# Names of the two columns of an origin.
-CHOSEN, PROBABILITY = "chosen", "probability"
-
-
 class Kind(IntEnum):
     """How a document was chosen."""
 
@@ -273,6 +269,11 @@ class Origin:
     def names(self) -> list[str | None]:
         """The column ``chosen``."""
         return [_name(Kind(kind), draw) for kind, draw in zip(self.kind.tolist(), self.draw.tolist(), strict=True)]
+
+    @property
+    def by_chance(self) -> NDArray[np.bool_]:
+        """Whether each document was drawn by chance, with a known probability."""
+        return np.isin(self.kind, (Kind.RANDOM, Kind.DOUBT))
 
     @property
     def rounds(self) -> int:

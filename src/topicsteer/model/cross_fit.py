@@ -25,7 +25,7 @@ from topicsteer.guidance.features import background_rows
 from topicsteer.guidance.guide import Guide, side_by_side
 from topicsteer.labels.coder import Coder
 from topicsteer.labels.forest import Forest
-from topicsteer.labels.forms import near_miss
+from topicsteer.labels.spelling import near_miss
 from topicsteer.labels.supervision import Kind, Origin, Supervision
 from topicsteer.model.pipeline import (
     COLD,

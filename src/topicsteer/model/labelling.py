@@ -19,8 +19,7 @@ from topicsteer.analysis.documents_to_label import (
     suggest,
 )
 from topicsteer.guidance.apply import FREE_THRESHOLD, merged_classes
-from topicsteer.labels.supervision import CHOSEN, PROBABILITY, Kind
-from topicsteer.model.predictor import beginning
+from topicsteer.labels.supervision import CHOSEN, PROBABILITY
 from topicsteer.nmf.protocols import Rows
 
 if TYPE_CHECKING:
@@ -67,15 +66,15 @@ class LabelHelp:
             Number of documents; near duplicates are skipped.
         topic : str, optional
             A topic: the least sure documents among those given it. "free 3" is the third free topic.
-        how : {"useful", "random", "prevalence"}, default="useful"
+        how : {"useful", "random", "shares"}, default="useful"
             "useful": labels from which the model learns most. "random".
-            "prevalence": for shares of topics; at random first, then by doubt with known probability.
+            "shares": for shares of topics; at random first, then by doubt with known probability.
 
         Returns
         -------
         table
-            The id, the start of the text, the likely topics, the reason, and two columns for :meth:`prevalence`:
-            ``chosen`` and ``probability``. Keep them in the table of labels.
+            The id, the text, an empty column ``label`` to fill in, the guess of the model, the reason, and two columns
+            for :meth:`prevalence`: ``chosen`` and ``probability``. The filled table is a label file.
         """
         if how not in WAYS:
             raise ValueError(f"how is {how!r}: expected one of {', '.join(map(repr, WAYS))}.")
@@ -84,16 +83,17 @@ class LabelHelp:
         k = None if topic is None else self._model._number(topic)
         state, texts, X = self._model.state_, self._model._texts(), self._model._training_rows()
         # Shares are of all documents, also of those without terms.
-        filled = (X.sizes > 0) | (how in ("prevalence", "random"))
+        filled = (X.sizes > 0) | (how in ("shares", "random"))
         rows = np.flatnonzero(filled & ~state.supervision.labelled)
-        if how == "prevalence" and self._starts_at_random():
+        if how == "shares" and self._starts_at_random():
             how = "random"
         chosen = self._choose(X, rows, n, k, how)
         return self._model._table(
             {
                 "id": [state.ids[c.row] for c in chosen],
-                "text": [beginning(texts[c.row]) for c in chosen],
-                "topics": ["; ".join(state.names[k] for k in c.topics) for c in chosen],
+                "text": [texts[c.row] for c in chosen],
+                "label": [""] * len(chosen),
+                "guess": ["; ".join(state.names[k] for k in c.topics) for c in chosen],
                 "why": [c.why for c in chosen],
                 CHOSEN: [self._chosen_by(how)] * len(chosen),
                 PROBABILITY: [c.probability for c in chosen],
@@ -109,7 +109,7 @@ class LabelHelp:
             return least_sure(belongs, float(state.thresholds[k]), k, state.names[k], rows)[:n]
         if how == "random":
             return at_random(rows, n, seed)
-        if how == "prevalence":
+        if how == "shares":
             rng = np.random.default_rng([seed, int(state.supervision.labelled.sum())])
             return by_doubt(belongs, rows, n, rng, state.topics.forest)
         predictor = self._model.predictor_
@@ -125,12 +125,11 @@ class LabelHelp:
 
     def _starts_at_random(self) -> bool:
         """Whether documents for shares are drawn at random: a draw by doubt needs some labels drawn by chance."""
-        kind = self._model.state_.label_origin.kind[self._model.state_.supervision.labelled]
-        return int(np.isin(kind, (Kind.RANDOM, Kind.DOUBT)).sum() or (not kind.any()) * len(kind)) < FIRST_AT_RANDOM
+        return bool(self._model.state_.label_origin.by_chance.sum() < FIRST_AT_RANDOM)
 
     def _chosen_by(self, how: str) -> str:
         """How documents were chosen, for the column of a table of labels; rounds are numbered."""
-        name = {"prevalence": "doubt", "random": "random"}.get(how, "suggested")
+        name = {"shares": "doubt", "random": "random"}.get(how, "suggested")
         last = self._model.state_.label_origin.rounds
         return f"{name} {last + 1}" if last else name
 

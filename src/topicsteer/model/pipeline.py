@@ -22,7 +22,7 @@ from topicsteer.guidance.keywords import TopicTexts, term_constraints_of, topic_
 from topicsteer.guidance.regression import Choice
 from topicsteer.guidance.train import free_topics, learn_guide
 from topicsteer.labels.codebook import Codebook
-from topicsteer.labels.forms import forbid, supervise
+from topicsteer.labels.forms import forbid, label_counts, supervise
 from topicsteer.labels.supervision import Kind, Origin, Supervision
 from topicsteer.model.predictor import Predictor
 from topicsteer.model.settings import WORDS, Settings
@@ -368,6 +368,7 @@ def prepare(
     if named_columns(source, labels) is not False:
         labels = documents.labels
         topics = topics or documents.topic_names
+    lineage = lineage.spelled(label_counts(labels) + label_counts(documents.forbidden))
     supervision = supervise(labels, len(documents), topics=topics, complete=settings.complete, lineage=lineage)
     supervision = forbid(supervision, documents.forbidden, lineage)
     codebook = settings.codebook(supervision.topics, None if after is None else after.state.codebook)

@@ -23,7 +23,7 @@ from topicsteer.nmf.solvers import Regularisation
 from topicsteer.nmf.weights import FEW, document_weights
 from topicsteer.report.table_files import columns, one_type, own_column
 from topicsteer.system.types import JSON, Array
-from topicsteer.system.values import NONE, is_missing
+from topicsteer.system.values import NONE, UNSURE, is_missing
 from topicsteer.text.meaning import Embeddings, Encoder, embed, encoder_of
 
 if TYPE_CHECKING:
@@ -446,9 +446,10 @@ class Predictions:
         documents, topics = self.documents, self._predictor.state.topics
         filled = self._filled.tolist()
         answers: dict[str, list[Any]] = {"predicted": []}
+        unsure = UNSURE if topics.n_known else ""
         outside = self._predictor.state.judge(self.memberships).has_none.tolist()
         for each, none, full in zip(self.decisions(), outside, filled, strict=True):
-            shown = "; ".join(each) or (NONE if none else "")
+            shown = "; ".join(each) or (NONE if none else unsure)
             answers["predicted"].append(shown if full else None)
         named = columns(documents.ids, (*topics.names, NONE), self.memberships)
         for name in topics.empty:

@@ -103,9 +103,12 @@ class Settings:
         )
 
     def lineage(self, before: Codebook | None = None) -> Lineage:
-        """The parents of topics by name; topics of an earlier codebook keep theirs."""
+        """The parents and spellings of topics by name; topics of an earlier codebook keep theirs."""
         book = self.topics if before is None and isinstance(self.topics, Codebook) else before
-        return Lineage.of(book, self.parents, self.path_separator)
+        own = () if isinstance(self.topics, Codebook) else self.topics or ()
+        words = (self.keywords, self.banned, self.descriptions)
+        names = (*own, *(name for given in words for name in given or ()))
+        return Lineage.of(book, self.parents, self.path_separator, names)
 
     def codebook(self, names: Sequence[Hashable], before: Codebook | None = None) -> Codebook:
         """The known topics with parents, descriptions and keywords; topics of an earlier codebook keep their keys."""

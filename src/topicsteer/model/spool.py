@@ -10,12 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from topicsteer.corpora import Documents, Labels, ReadOptions, ReadReport, TableStream, read_documents
-from topicsteer.corpora.columns import is_storable, label_candidates
-from topicsteer.corpora.documents import DEFAULT, DiskSequence, DiskSequenceWriter, Names, OnError, without_labels
-from topicsteer.corpora.label_files import match_labels, read_label_file
-from topicsteer.nmf.blocks import slices
-from topicsteer.system.failures import warn_user
+from topicsteer.corpora import Documents, ReadOptions, ReadReport, TableStream, attach_labels, read_documents
+from topicsteer.corpora.columns import is_storable
+from topicsteer.corpora.documents import DEFAULT, DiskSequence, DiskSequenceWriter, Names, without_labels
+from topicsteer.corpora.label_files import read_label_file
 from topicsteer.system.files import replacing_folder
 from topicsteer.system.machine_code import lazy_module
 from topicsteer.system.memory import in_bytes
@@ -162,12 +160,12 @@ def spool(
             blocks = vectorizer.fit_blocks(
                 texts, partial, size=size, progress=lambda n, _: report("terms", n, stream.rows)
             )
-        documents = _documents(partial, stream.report, stream.numbered, more, stream.reading)
-        if given is not None:
-            documents = _label(partial, documents, given, options.on_error)
-        block_folder.write_blocks(partial / "blocks", _watched(blocks, len(documents), report))
+        written = len(DiskSequence(partial / "ids"))
+        block_folder.write_blocks(partial / "blocks", _watched(blocks, written, report))
         (partial / MARK).touch()
-    documents = _documents(folder, documents.report, documents.numbered, more, documents.reading)
+    documents = _documents(folder, stream, more)
+    if given is not None:
+        documents = attach_labels(documents, given, on_error=options.on_error)
     return Spool(folder, block_folder.BlockFolder(folder / "blocks"), documents, vectorizer)
 
 
@@ -176,23 +174,10 @@ def _place(folder: Path, number: int) -> Path:
     return folder / f"column-{number}"
 
 
-def _documents(
-    folder: Path, report: ReadReport, numbered: bool, more: Sequence[str], reading: ReadOptions | None
-) -> Documents:
+def _documents(folder: Path, stream: TableStream, more: Sequence[str]) -> Documents:
     ids, texts, labels, forbidden = (DiskSequence(folder / name) for name in COLUMNS)
     columns = {name: DiskSequence(_place(folder, number)) for number, name in enumerate(more)}
-    return Documents(ids, texts, labels, columns, forbidden, report, numbered, reading)
-
-
-def _label(folder: Path, documents: Documents, given: Labels, on_error: OnError) -> Documents:
-    """Write the labels of a label file; the documents have no labels yet."""
-    changed, report = match_labels(documents, given, on_error=on_error)
-    for column, name in enumerate(COLUMNS[2:]):
-        with DiskSequenceWriter(folder / name) as writer:
-            for rows in slices(len(documents), 1 << 16):
-                writer.extend(changed.get(row, ([], []))[column] for row in range(rows.start, rows.stop))
-    reading = without_labels(documents.reading)
-    return _documents(folder, report, documents.numbered, list(documents.columns), reading)
+    return Documents(ids, texts, labels, columns, forbidden, stream.report, stream.numbered, stream.reading)
 
 
 def too_large(source: Any, memory: int | str | None) -> bool:
@@ -244,9 +229,6 @@ def _watched(blocks: Iterator[Any], total: int, report: Callable[[str, int, int 
 
 # --- documents from the sources that methods of a model accept ---
 
-# Columns that a warning names at most.
-SHOWN = 5
-
 
 def named_columns(source: object, labels: object) -> Names | Literal[False] | None:
     """The label columns of a table, or None for a guess; False if the labels are not in a column.
@@ -265,17 +247,6 @@ def named_columns(source: object, labels: object) -> Names | Literal[False] | No
 def without_column(labels: LabelSource) -> LabelSource:
     """Labels as a method got them. False, as in `read_documents`, means that no column holds any."""
     return "none" if labels is False else labels
-
-
-def warn_of_unread_labels(documents: Documents) -> None:
-    """Warn if a table without labels has columns that may hold some."""
-    found = [] if documents.topic_names else label_candidates(documents.columns)
-    if found:
-        listed = ", ".join(map(repr, found[:SHOWN])) + (", ..." if len(found) > SHOWN else "")
-        warn_user(
-            f"No column was read as labels, so all topics are free. Columns that may hold labels: {listed}. Pass "
-            f"labels={found[0]!r}, or labels=False if there are no labels."
-        )
 
 
 def difference(ids: Sequence[Hashable], documents: Documents) -> str:

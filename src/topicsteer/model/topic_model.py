@@ -30,7 +30,7 @@ from topicsteer.model.predictor import (
     remembered,
 )
 from topicsteer.model.settings import Settings
-from topicsteer.model.spool import difference, documents_of, named_columns, warn_of_unread_labels, without_column
+from topicsteer.model.spool import difference, documents_of, named_columns, without_column
 from topicsteer.model.state import FittedState, Version, read_state, write_state
 from topicsteer.nmf.solvers import check_settings
 from topicsteer.report.table_files import columns
@@ -256,7 +256,6 @@ class TopicModel:
         from topicsteer.model.spool import spool, too_large
 
         work, settings, progress = Scratch(folder), self._settings(), Stages(progress, "terms")
-        unguessed = labels is None and not settings.topics and not isinstance(source, Documents)
         labels = without_column(labels)
         with ExitStack() as stack:
             if too_large(source, memory):
@@ -276,8 +275,6 @@ class TopicModel:
             )
             if len(corpus.documents) >= MANY:
                 stack.enter_context(frugal_memory())
-            if unguessed:
-                warn_of_unread_labels(corpus.documents)
             vectors = for_documents(embeddings, corpus.documents)
             E = None if vectors is None else embed(vectors, corpus.documents.texts)
             encode = None if vectors is None else encoder_of(vectors)
@@ -368,7 +365,7 @@ class TopicModel:
         >>> model.update(labels={13: ["coffee", "milk"]})
         <TopicModel: 3 known and 0 free topics of 14 documents, 4 labelled>
         """
-        from topicsteer.labels.forms import extend, forbid, joined, refuse_new_topics
+        from topicsteer.labels.forms import extend, forbid, joined, label_counts, refuse_new_topics
         from topicsteer.model.update import update
 
         if source is None:
@@ -387,6 +384,7 @@ class TopicModel:
         known = self.state_.supervision.topics
         topics = None if named is None else joined(known, named)
         lineage = self._settings().lineage(self.codebook)
+        lineage = lineage.spelled(label_counts(labels) + label_counts(documents.forbidden))
         given = extend(known, labels, len(documents), topics=topics, complete=self.complete, lineage=lineage)
         given = forbid(given, documents.forbidden, lineage)
         if not new_topics:

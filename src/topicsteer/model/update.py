@@ -19,7 +19,7 @@ from topicsteer.corpora import Documents
 from topicsteer.guidance.apply import apply_labels
 from topicsteer.guidance.guide import Guide
 from topicsteer.labels.codebook import Codebook
-from topicsteer.labels.forms import near_miss
+from topicsteer.labels.spelling import near_miss
 from topicsteer.labels.supervision import Origin, Supervision
 from topicsteer.model.pipeline import COLD, Cold, Continue, Corpus, Outcome, Reservoir, run, stage_progress, surplus
 from topicsteer.model.predictor import Predictor, embed_new

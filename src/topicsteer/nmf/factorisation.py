@@ -3,7 +3,6 @@
 A start is made of label profiles, means of random documents (Random Acol) or uniform numbers.
 """
 
-from collections.abc import Hashable
 from dataclasses import replace
 from functools import partial
 
@@ -227,14 +226,6 @@ def warn_of_labels(problem: Problem) -> None:
         warn_user(
             f"No document is labelled with {listed(unlabelled)}: "
             f"{'this topic starts' if len(unlabelled) == 1 else 'these topics start'} like a free topic."
-        )
-    spellings: dict[str, list[Hashable]] = {}
-    for name in supervision.topics:
-        spellings.setdefault(str(name).casefold(), []).append(name)
-    twice = [" and ".join(map(repr, names)) for names in spellings.values() if len(names) > 1]
-    if twice and not problem.old:
-        warn_user(
-            f"Topics that differ only in capital letters: {listed(twice)}. If they are one topic, spell them alike."
         )
     empty = np.flatnonzero((problem.rows.sizes == 0) & supervision.labelled)
     if empty.size:

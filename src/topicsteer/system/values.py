@@ -1,5 +1,6 @@
 """The rule for ids, label names and missing values, in files and in Python."""
 
+import unicodedata
 from collections.abc import Collection, Hashable, Iterable, Sequence
 
 import numpy as np
@@ -9,6 +10,10 @@ NO_LABEL = ("-1", "-", "--", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NUL
 
 # The label of a document that has none of the topics, in files and in Python. It is never the name of a topic.
 NONE = "(none)"
+# The prediction of a document that has neither a topic above its threshold nor none of them.
+UNSURE = "unsure"
+# Columns of a table of labels: how a document was chosen, and the probability of its draw; see `labels.supervision`.
+CHOSEN, PROBABILITY = "chosen", "probability"
 # The group of all documents, in tables of shares.
 ALL = "(all)"
 
@@ -107,11 +112,33 @@ def check_ids(ids: Sequence[Hashable]) -> None:
     )
 
 
+def tidy(name: str) -> str:
+    """Return a name in composed Unicode, with single spaces; a name of spaces only stays as it is.
+
+    Examples
+    --------
+    >>> tidy(" new  york ")
+    'new york'
+    """
+    return " ".join((name if name.isascii() else unicodedata.normalize("NFC", name)).split()) or name
+
+
+def fold(name: str) -> str:
+    """Return the form in which names are compared: tidy, and without case.
+
+    Examples
+    --------
+    >>> fold("New  York") == fold("new york"), fold("cafe\u0301") == fold("Café")
+    (True, True)
+    """
+    return tidy(tidy(name).casefold())
+
+
 def label_name(value: object, *, cell: bool = True) -> str | int:
     """Convert a label to a name; 3.0 becomes 3, because a column of integers with gaps is read as floats.
 
-    A cell of a file becomes a string without surrounding spaces, even if it is a number. A label in Python stays a
-    string or an integer; other numbers are not names.
+    A cell of a file becomes a string without surrounding spaces, even if it is a number, and "(None)" is `NONE`. A
+    label in Python stays a string or an integer; other numbers are not names.
 
     Raises
     ------
@@ -127,7 +154,8 @@ def label_name(value: object, *, cell: bool = True) -> str | int:
     """
     value = whole(value)
     if cell and isinstance(value, str | int | float):
-        return str(value).strip()
+        name = str(value).strip()
+        return NONE if fold(name) == NONE else name
     if not cell and isinstance(value, str | int):
         return value
     raise ValueError(f"label of type {type(value).__name__}, expected a name")
