@@ -256,7 +256,7 @@ def _dense(block: Block, HT: Array) -> tuple[Array, Array]:
 
 
 # Ways to start.
-INITS = ("labels", "acol", "random")
+INITS = ("labels", "authors", "acol", "random")
 
 
 # --- settings ---
