@@ -162,14 +162,15 @@ def authors(X, labels, L, E, rng, iterations, tol=1e-4):
     W, H = authors_start(X, labels, L.shape[1], rng)
     W *= L
     norm = np.linalg.norm(X - W @ H)
-    for iteration in range(1, iterations + 1):
+    done = 0
+    while done < iterations:
         above, below = W.T @ (X * E), W.T @ ((W @ H) * E)
         for r, j in zip(*np.nonzero(H), strict=True):
             H[r, j] *= above[r, j] / below[r, j]
         above, below = (X * E) @ H.T, ((W @ H) * E) @ H.T
         for i, r in zip(*np.nonzero(W), strict=True):
             W[i, r] *= above[i, r] / below[i, r]
-        before, norm = norm, np.linalg.norm(X - W @ H)
+        before, norm, done = norm, np.linalg.norm(X - W @ H), done + 1
         if (before - norm) / before < tol:
             break
-    return W, H, iteration
+    return W, H, done

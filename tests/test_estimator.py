@@ -85,9 +85,15 @@ def test_the_authors_program_ends_by_the_norm_without_weights(label_weight):
         X, y, L = make_problem(seed, labelled=0.05)
         labelled = np.array([bool(labels) for labels in y])
         E = np.where(labelled, len(y) / labelled.sum() if label_weight else 1.0, 1.0)[:, None] * np.ones(X.shape)
-        options = {"init": "authors", "solver": "mu", "random_state": seed, "label_weight": label_weight}
+        options = {
+            "init": "authors",
+            "tol": "authors",
+            "solver": "mu",
+            "random_state": seed,
+            "label_weight": label_weight,
+        }
         model = TSNMF(6, max_iter=2000, **options).fit(X, y)
-        W, H, iterations = reference.authors(X.toarray(), y, L, E, np.random.RandomState(seed), 2000)
+        _, H, iterations = reference.authors(X.toarray(), y, L, E, np.random.RandomState(seed), 2000)
         assert model.n_iter_ == iterations
         assert model.ended_ == "tol"
         np.testing.assert_allclose(model.components_, H, rtol=1e-8, atol=1e-10)

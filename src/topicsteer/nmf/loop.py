@@ -34,12 +34,12 @@ class Pace:
 def pace_of(problem: Problem) -> Pace:
     """The pace of a fit; "auto" stops early with labels, by coordinate descent, without penalties or a history.
 
-    From the start of the paper's authors, "auto" is the end of their program under the multiplicative rules.
+    "authors" is the end of the program of the paper's authors.
     """
     tol = problem.parameters.tol
     if not isinstance(tol, str):
         return Pace(tol)
-    if problem.positive and problem.history is None and problem.parameters.init == "authors":
+    if tol == "authors":
         return Pace(TOL, by_norm=True)
     free = problem.penalties is None and problem.history is None and not problem.positive
     if not (free and problem.supervision.labelled.any()):
