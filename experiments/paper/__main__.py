@@ -56,7 +56,7 @@ def work(options: argparse.Namespace, store: Store, planned: list[Run]) -> None:
     results = store.results(planned)
     if folder == HERE:
         store.dump(HERE / "paper.jsonl", {run.method: run.version for run in planned})
-    print(f"Results: {page.write(folder, results, len(planned))}")
+    print(f"Results: {page.write(folder, results, len(plan(options.corpus or CORPORA)))}")
 
 
 if __name__ == "__main__":

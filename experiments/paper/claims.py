@@ -146,9 +146,10 @@ def reuters(board: Board, start: str) -> Iterator[Claim]:
         text = f"Reuters: TS-NMF is above NMF and LDA at {100 * rate:.0f} %."
         yield Claim(text, both(*map(sign, gaps)), f"NMF {text_of(gaps[0])}, LDA {text_of(gaps[1])}")
     gaps = [difference(board.values("reuters", method, rate), o) for rate in RATES if rate >= 0.1 for o in (nmf, lda)]
-    least = min((gap.low for gap in gaps if gap), default=np.nan)
+    lows = [gap.low for gap in gaps if gap]
+    number = f"smallest lower end of an interval {min(lows):+.4f}" if len(lows) == len(gaps) else "not enough runs"
     text = "Reuters: TS-NMF is above NMF and LDA at every rate from 10 % on."
-    yield Claim(text, both(*map(sign, gaps)), f"smallest lower end of an interval {least:+.4f}")
+    yield Claim(text, both(*map(sign, gaps)), number)
     yield levelling(board, method)
     yield resolved(board, method)
     if not start:
@@ -179,9 +180,9 @@ def resolved(board: Board, method: str) -> Claim:
     n_topics = sizes["topics"] if sizes else 90
     interval = mean_interval(counts - 0.9 * n_topics)
     before = board.values("reuters", method, 0.7, "resolved")
-    number = (
-        f"{before.mean():.1f} of {n_topics} at 70 %, {counts.mean():.1f} at 90 %" if interval else "not enough runs"
-    )
+    number = "not enough runs"
+    if interval and before.size:
+        number = f"{before.mean():.1f} of {n_topics} at 70 %, {counts.mean():.1f} at 90 %"
     text = "Reuters: above 70 % nearly all remaining topics are resolved (nine in ten at 90 %)."
     return Claim(text, sign(interval), number)
 

@@ -184,6 +184,7 @@ def board(levels, corpus="reuters", seeds=30, spread=0.001):
         for seed in range(seeds):
             value = level + spread * rng.standard_normal()
             row = {"similarity": value, "resolved": 900 * value, "coverage": rng.random(), "rise": -1e-3}
+            row |= {"macro": value, "micro": value}
             results[Run(corpus, method, rate, seed, "")] = row
     return claims.Board(results)
 
@@ -214,6 +215,16 @@ def test_claims_fail_where_the_numbers_do():
     assert set(verdicts(board(PAPER, seeds=1)).values()) == {claims.CONFIRMED, claims.OPEN}  # Theorem 1 needs one
     equal = board({("LDA", 0.0): 0.05, ("NMF", 0.0): 0.05}, spread=0.01)
     assert verdicts(equal)["LDA is above NMF."] == claims.OPEN
+
+
+def test_the_page_of_few_runs_has_no_numbers_that_nobody_measured():
+    levels = {(run.method, run.rate): 0.05 for run in runs.plan(["reuters"], quick=True) if run.method in runs.TS_NMF}
+    for seeds in (1, 2):
+        text = page.text(board(levels | {("NMF", 0.0): 0.04}, seeds=seeds).rows, 100)
+        assert "nan" not in text
+        assert text.startswith(
+            f"# The experiments of the paper, run again\n\n**{(len(levels) + 1) * seeds} of 100 runs"
+        )
 
 
 def test_a_rise_of_the_objective_is_seen():
