@@ -441,10 +441,11 @@ def figure(board: Board) -> Figure:
             axes.plot(*curve(board, method, score), color=colour, linestyle=line, label=f"{method}, ours")
         for method, colour, line in others:
             axes.plot(*curve(board, method, score), color=colour, linestyle=line, label=method)
-        for each, line in ((each, line) for each in found for line in ("-.",) if each.method in ("NMF", "LDA")):
-            label = f"{each.method}, theirs"
-            colour = GREY if each.method == "LDA" else "#000000"
-            axes.axhline(getattr(each, score), color=colour, linestyle=line, linewidth=0.8, label=label)
+        for each in found:
+            if each.method in ("NMF", "LDA"):
+                colour = GREY if each.method == "LDA" else "#000000"
+                label = f"{each.method}, theirs"
+                axes.axhline(getattr(each, score), color=colour, linestyle="-.", linewidth=0.8, label=label)
         axes.set(xlabel="supervision rate", ylabel=title, ylim=(0, None))
     handles, labels = panels[0].get_legend_handles_labels()
     drawn.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=8)

@@ -70,12 +70,12 @@ PLAN = (
     ("reuters with sign-offs", "TS-NMF", SIGN_OFFS, 30, 0),
     ("pubmed", "TS-NMF", FIGURE_3, 10, 1),
     ("pubmed", "NMF", (0.0,), 10, 1),
-    ("pubmed", "TS-NMF, Random Acol", FIGURE_3, 5, 0),
-    ("pubmed", "NMF, Random Acol", (0.0,), 5, 0),
-    ("pubmed", "TS-NMF, uniform", FIGURE_3, 5, 0),
-    ("pubmed", "NMF, uniform", (0.0,), 5, 0),
-    ("pubmed", TOPIC_MODEL, FIGURE_3, 2, 0),
-    ("pubmed", "LDA", (0.0,), 3, 0),
+    ("pubmed", "TS-NMF, Random Acol", FIGURE_3, 10, 0),
+    ("pubmed", "NMF, Random Acol", (0.0,), 10, 0),
+    ("pubmed", "TS-NMF, uniform", FIGURE_3, 10, 0),
+    ("pubmed", "NMF, uniform", (0.0,), 10, 0),
+    ("pubmed", TOPIC_MODEL, FIGURE_3, 3, 0),
+    ("pubmed", "LDA", (0.0,), 5, 0),
 )
 # Rates of the smaller version.
 QUICK_RATES = (0.05, 0.2, 0.5, 0.9)
