@@ -388,9 +388,9 @@ def instead(board: Board) -> str:
     better = f" At 20 % its macro AP is higher by {' and '.join(gains)}." if gains else ""
     return f"""## What to use instead
 
-`TopicModel`, with its defaults.{better} A labelled document scores well for free, so this is average precision (macro /
-micro) on the unlabelled documents alone. TS-NMF ranks them by the contribution of the topic, TopicModel by
-membership.
+`TopicModel`, with its defaults.{better}
+A labelled document scores well for free, so this is average precision (macro / micro) on the unlabelled documents
+alone. TS-NMF ranks them by the contribution of the topic, TopicModel by membership. *Runs* is the largest number per rate.
 
 {table(head, rows)}"""
 
