@@ -351,7 +351,7 @@ The paper's own table has *pct, industrial, january* for document 3 at 80 %, wit
 
 def topic(found: dict[str, Any]) -> str:
     label = f"**{found['topic']}** " if found["topic"] else ""
-    return f"{label}{', '.join(found['terms'])} ({found['weight']:.2f})"
+    return f"{label}`{', '.join(found['terms'])}` ({found['weight']:.2f})"
 
 
 def pubmed(board: Board) -> str:
@@ -390,7 +390,8 @@ def instead(board: Board) -> str:
 
 `TopicModel`, with its defaults.{better}
 A labelled document scores well for free, so this is average precision (macro / micro) on the unlabelled documents
-alone. TS-NMF ranks them by the contribution of the topic, TopicModel by membership. *Runs* is the largest number per rate.
+alone. TS-NMF ranks them by the contribution of the topic, TopicModel by membership.
+*Runs* is the largest number per rate.
 
 {table(head, rows)}"""
 
