@@ -145,3 +145,32 @@ def score_interval(share, n, z):
 def depth(parents, k):
     """Number of topics above a topic."""
     return 0 if parents[k] < 0 else 1 + depth(parents, parents[k])
+
+
+def authors_start(X, labels, n_topics, rng):
+    """First W and H of the program of the paper's authors; ``labels`` has a list of topics per document."""
+    H = []
+    for k in range(n_topics):
+        rows = [i for i, own in enumerate(labels) if k in own]
+        rows = rows or rng.randint(0, len(X), size=20)
+        H.append(sum(X[i] for i in rows) / len(rows))
+    return rng.uniform(size=(len(X), n_topics)), np.array(H)
+
+
+def authors(X, labels, L, E, rng, iterations, tol=1e-4):
+    """TS-NMF as in the program of the paper's authors: entries at zero stay, and ‖X - WH‖ ends the loop."""
+    W, H = authors_start(X, labels, L.shape[1], rng)
+    W *= L
+    norm = np.linalg.norm(X - W @ H)
+    done = 0
+    while done < iterations:
+        above, below = W.T @ (X * E), W.T @ ((W @ H) * E)
+        for r, j in zip(*np.nonzero(H), strict=True):
+            H[r, j] *= above[r, j] / below[r, j]
+        above, below = (X * E) @ H.T, ((W @ H) * E) @ H.T
+        for i, r in zip(*np.nonzero(W), strict=True):
+            W[i, r] *= above[i, r] / below[i, r]
+        before, norm, done = norm, np.linalg.norm(X - W @ H), done + 1
+        if (before - norm) / before < tol:
+            break
+    return W, H, done

@@ -48,7 +48,7 @@ def mask(y, known=4, d=6):
 
 
 @pytest.mark.parametrize("solver", ["hals", "mu"])
-@pytest.mark.parametrize("init", ["labels", "acol", "random"])
+@pytest.mark.parametrize("init", ["labels", "authors", "acol", "random"])
 def test_labelled_documents_have_no_forbidden_topics(problem, solver, init):
     X, y, _ = problem
     model = TSNMF(6, solver=solver, init=init, random_state=0, max_iter=40, tol=0).fit(X, y)
@@ -58,6 +58,47 @@ def test_labelled_documents_have_no_forbidden_topics(problem, solver, init):
     assert (np.diff(model.objective_history_) <= 1e-9 * model.objective_history_[0]).all()
     assert len(model.objective_history_) == model.n_iter_ + 1 > 10
     assert W.any(axis=0).all()
+
+
+@pytest.mark.parametrize("weighting", ["none", "rows", "full"])
+def test_the_authors_program_and_its_slow_twin_agree(weighting):
+    X, y, L = make_problem(3, density=0.1, labelled=0.1)
+    labelled = np.array([bool(labels) for labels in y])
+    rows = np.where(labelled & (weighting == "rows"), len(y) / labelled.sum(), 1.0)[:, None]
+    full = np.random.default_rng(2).random(X.shape) if weighting == "full" else np.ones(X.shape)
+    options = {"init": "authors", "solver": "mu", "random_state": 5, "max_iter": 30}
+    options["label_weight"] = "balanced" if weighting == "rows" else None
+    weights = {"error_weight": full} if weighting == "full" else {}
+    model = TSNMF(6, tol=0, **options).fit(X, y, **weights)
+    rng = np.random.RandomState(5)
+    W, H, iterations = reference.authors(X.toarray(), y, L, rows * full, rng, 30, tol=-np.inf)
+    assert model.n_iter_ == iterations == 30
+    assert (H == 0).any()  # zeros of the start stay
+    np.testing.assert_allclose(model.document_topics_, W, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(model.components_, H, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("label_weight", ["balanced", None])
+def test_the_authors_program_ends_by_the_norm_without_weights(label_weight):
+    ends = []
+    for seed in range(4):
+        X, y, L = make_problem(seed, labelled=0.05)
+        labelled = np.array([bool(labels) for labels in y])
+        E = np.where(labelled, len(y) / labelled.sum() if label_weight else 1.0, 1.0)[:, None] * np.ones(X.shape)
+        options = {
+            "init": "authors",
+            "tol": "authors",
+            "solver": "mu",
+            "random_state": seed,
+            "label_weight": label_weight,
+        }
+        model = TSNMF(6, max_iter=2000, **options).fit(X, y)
+        _, H, iterations = reference.authors(X.toarray(), y, L, E, np.random.RandomState(seed), 2000)
+        assert model.n_iter_ == iterations
+        assert model.ended_ == "tol"
+        np.testing.assert_allclose(model.components_, H, rtol=1e-8, atol=1e-10)
+        ends.append(iterations)
+    assert len(set(ends)) > 1
 
 
 def test_fitted_attributes(problem):

@@ -14,8 +14,8 @@ from experiments.shared.terminal import table
 LEAST = 0.002
 PAGE = """# Constants
 
-Which tuned numbers of the guide matter? Each is halved and doubled, one at a time. Of a list of candidates, the lower
-half stays, or all are doubled. A share of a whole above .5 goes half the way to 1 instead of doubling.
+Which tuned numbers of the guide matter? Each is halved and doubled, one at a time. All
+candidates of a list change together. A share of a whole above .5 goes half the way to 1 instead of doubling.
 
 `python -m experiments.constants` runs the missing trials and writes this page; `--minutes 20` stops early. It needs the
 prepared corpora of [meaning](../meaning/README.md). Code of the guide: `{code}`. {done}
@@ -23,7 +23,7 @@ prepared corpora of [meaning](../meaning/README.md). Code of the guide: `{code}`
 Corpora: {corpora}. Cells: {cells}, and names+1 for constants of few
 labels. Built-in word vectors, seed 0. AP is the macro average precision of unlabelled documents. Changes are means over
 corpora and cells: known AP / hidden AP. The largest change is that of one corpus, over its cells. Constants of groups
-are tried where topics are hidden; nothing else reads them. The constants are those of `guidance/constants.py`; other
+are tried where topics are hidden; nothing else reads them. All constants of `guidance/constants.py` are tried; other
 modules have limits of work and of precision, and rules for penalties and thresholds, which change no AP.
 
 {table}

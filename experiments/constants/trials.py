@@ -18,8 +18,6 @@ from experiments.shared import internals
 
 CORPORA = ("banking77", "cap_nyt", "reuters", "20newsgroups")
 CELLS = ("names", "names+5", "hidden10")
-# Candidates for a choice. Halved: the lower half of them. Doubled: all of them doubled.
-GRIDS = ("SHARES", "RIDGES", "SHARPNESSES")
 # Constants of groups: cells with nothing hidden do not read them.
 OPEN_ONLY = (
     *("OPEN_SHARE", "LABELLED_WEIGHT", "OPEN_RIDGE", "GROUPS", "DOCUMENTS_PER_GROUP", "GROUP_SHARE", "KAPPA"),
@@ -59,8 +57,6 @@ class Constant:
 
 def changed(name: str, value: Any, change: str) -> Any:
     """A value halved or doubled."""
-    if name in GRIDS and change == "halved":
-        return value[: -(-len(value) // 2)]
     if isinstance(value, tuple):
         return tuple(changed_number(name, number, change) for number in value)
     if isinstance(value, np.ndarray):

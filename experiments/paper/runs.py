@@ -3,77 +3,93 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import lru_cache
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
+from sklearn.decomposition import LatentDirichletAllocation
 
-from experiments.shared import methods
-from experiments.shared.corpora import EXAMPLES, SOURCES, Corpus, load
-from experiments.shared.measures import coherence, compare_topics, diversity
+from experiments.paper import descents
+from experiments.shared.corpora import SOURCES, Corpus, load, prepare
+from experiments.shared.fingerprints import codes, meaning
+from experiments.shared.internals import factorisation_sources, fitting_sources
+from experiments.shared.measures import compare_topics
 from experiments.shared.scoring import precision_on
-from topicsteer import TopicModel
+from topicsteer import TSNMF, TopicModel
 from topicsteer.corpora import Documents
 
-# Supervision rates: shares of the documents that are labelled.
-RATES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.8, 0.9)
-# Rates of the third figure of the paper.
-FIGURE_3 = (0.05, 0.2, 0.5, 0.8)
-# Our model with its defaults, which reads the texts itself; it takes part in Table 1 only.
-TOPIC_MODEL = "TopicModel"
-# Random samples for the coverage of the topics.
-SAMPLES = 1000
+# Supervision rates of the authors; they are probabilities of a label. Their sixteenth rate is 0, which is NMF.
+RATES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+# Rates of the third figure of the paper, and of Table 1.
+FIGURE_3, TABLE_1 = (0.05, 0.2, 0.5, 0.8), (0.2, 0.5, 0.8)
+# Rates of the runs with the sign-offs of the stories, and of the runs without an early end.
+SIGN_OFFS, LATE = (0.05, 0.1, 0.2, 0.5), (0.7, 0.8, 0.9, 0.95)
+# The three documents of Table 1, by Reuters' NEWID. They are never labelled.
+EXAMPLES = (14913, 14885, 14854)
+# Runs per method and rate with topics of these documents on their rows.
+SHOWN_SEEDS = 5
 
-# Repetitions of each method at each rate on Reuters.
-REUTERS = {
-    "TS-NMF": 30,
-    "TS-NMF unweighted": 30,
-    "TS-NMF uniform start": 10,
-    "TS-NMF uniform start unweighted": 6,
-    "TS-NMF default solver": 5,
-    "NMF": 30,
-    "NMF uniform start": 10,
-    "LDA": 8,
-    "nearest centroid": 10,
-    "logistic regression": 5,
+# Settings of the authors' program.
+PROGRAM: dict[str, Any] = {"solver": "mu", "init": "authors", "tol": "authors", "max_iter": 30}
+# Variants of TS-NMF. Without "TS-", and without labels, they are variants of NMF.
+TS_NMF = {
+    "TS-NMF": PROGRAM,
+    "TS-NMF unweighted": PROGRAM | {"label_weight": None},
+    "TS-NMF, Random Acol": PROGRAM | {"init": "acol"},
+    "TS-NMF, uniform": PROGRAM | {"init": "random"},
+    "TS-NMF, 30 iterations": PROGRAM | {"tol": 0.0},
 }
-# The same on PubMed.
-PUBMED = {
-    "TS-NMF": 12,
-    "TS-NMF uniform start": 5,
-    "TS-NMF default solver": 3,
-    "NMF": 12,
-    "NMF uniform start": 5,
-    "LDA": 3,
-    "nearest centroid": 3,
-    "logistic regression": 2,
-}
+NMF = {f"NMF{start}": TS_NMF[f"TS-NMF{start}"] for start in ("", ", Random Acol", ", uniform")}
+# Passes of scikit-learn's LDA: as in the authors' program, and its default.
+LDA = {"LDA": 25, "LDA, 10 passes": 10}
+# Our model with its defaults, from the texts themselves.
+TOPIC_MODEL = "TopicModel"
+# The convergence of a small problem, and the sizes of a corpus.
+DESCENT, SIZES = "descent", "sizes"
+
+# Corpus, method, rates and seeds of the whole study, and seeds of the smaller version; the first ones run first.
+PLAN = (
+    ("reuters", SIZES, (0.0,), 1, 1),
+    ("pubmed", SIZES, (0.0,), 1, 1),
+    ("reuters with sign-offs", SIZES, (0.0,), 1, 1),
+    ("reuters", "TS-NMF", RATES, 30, 2),
+    ("reuters", "NMF", (0.0,), 30, 2),
+    ("reuters", "TS-NMF unweighted", RATES, 30, 1),
+    ("reuters", "TS-NMF, Random Acol", RATES, 10, 1),
+    ("reuters", "NMF, Random Acol", (0.0,), 10, 1),
+    ("reuters", "TS-NMF, uniform", RATES, 10, 1),
+    ("reuters", "NMF, uniform", (0.0,), 10, 1),
+    ("reuters", "TS-NMF, 30 iterations", LATE, 30, 0),
+    ("reuters", "LDA", (0.0,), 30, 1),
+    ("reuters", "LDA, 10 passes", (0.0,), 5, 0),
+    ("reuters", TOPIC_MODEL, FIGURE_3, 5, 1),
+    ("reuters with sign-offs", "TS-NMF", SIGN_OFFS, 30, 0),
+    ("pubmed", "TS-NMF", FIGURE_3, 10, 1),
+    ("pubmed", "NMF", (0.0,), 10, 1),
+    ("pubmed", "TS-NMF, Random Acol", FIGURE_3, 10, 0),
+    ("pubmed", "NMF, Random Acol", (0.0,), 10, 0),
+    ("pubmed", "TS-NMF, uniform", FIGURE_3, 10, 0),
+    ("pubmed", "NMF, uniform", (0.0,), 10, 0),
+    ("pubmed", TOPIC_MODEL, FIGURE_3, 3, 0),
+    ("pubmed", "LDA", (0.0,), 5, 0),
+)
 # Rates of the smaller version.
-QUICK_RATES = (0.05, 0.2, 0.5, 0.7, 0.9)
-# Repetitions of the smaller version on Reuters.
-QUICK_REUTERS = {
-    "TS-NMF": 3,
-    "TS-NMF unweighted": 3,
-    "TS-NMF uniform start": 1,
-    "TS-NMF default solver": 1,
-    "NMF": 3,
-    "LDA": 1,
-    "nearest centroid": 1,
-}
-# Repetitions of the smaller version on PubMed.
-QUICK_PUBMED = {"TS-NMF": 1, "NMF": 2, "nearest centroid": 1}
+QUICK_RATES = (0.05, 0.2, 0.5, 0.9)
 
 
 @dataclass(frozen=True, order=True)
 class Run:
-    """Configuration of a run; ``study`` is "score", "coverage" or "examples", and a rate of 0 is no supervision."""
+    """Configuration of a run; a rate of 0 is no supervision, and ``version`` changes with the code of the method."""
 
-    seed: int
     corpus: str
-    study: str
     method: str
     rate: float
+    seed: int
+    version: str
 
     @property
     def key(self) -> str:
@@ -81,138 +97,151 @@ class Run:
         return json.dumps(asdict(self), sort_keys=True)
 
 
-def plan(corpus: str, quick: bool = False) -> list[Run]:
-    """All runs of a corpus, ordered so that the first ones are a smaller version of the whole."""
-    return sorted(_plan(corpus, quick))
+@lru_cache
+def fingerprint(method: str) -> str:
+    """A hash of the code that makes the rows of a method, with its settings."""
+    function, settings = perform_parts(method)
+    library = fitting_sources() if method == TOPIC_MODEL else [] if method in LDA else factorisation_sources()
+    parts = sorted(codes(function) | codes(labelled_rows) | codes(prepare))
+    return sha256("\n".join([*parts, *map(meaning, library), repr(settings)]).encode()).hexdigest()[:12]
 
 
-def _plan(corpus: str, quick: bool) -> Iterator[Run]:
-    if corpus == "pubmed":
-        yield from _grid(corpus, FIGURE_3, QUICK_PUBMED if quick else PUBMED)
-        return
-    rates = QUICK_RATES if quick else RATES
-    yield from _grid(corpus, rates, QUICK_REUTERS if quick else REUTERS)
-    yield from (Run(0, corpus, "coverage", "samples", rate) for rate in rates)
-    for seed in range(1 if quick else 3):
-        for method in ("TS-NMF", "TS-NMF uniform start"):
-            yield from (Run(seed, corpus, "examples", method, rate) for rate in (0.2, 0.5, 0.8))
-        yield from (Run(seed, corpus, "examples", method, 0.0) for method in methods.UNSUPERVISED)
-        yield from (Run(seed, corpus, "examples", TOPIC_MODEL, rate) for rate in ((0.2,) if quick else (0.2, 0.5, 0.8)))
+def perform_parts(method: str) -> tuple[Any, Any]:
+    """The function that makes the rows of a method, and its settings."""
+    if method.startswith(DESCENT):
+        return descents.descent, descents.WAYS[method.removeprefix(f"{DESCENT}: ")]
+    if method in OTHERS:
+        return OTHERS[method], None
+    return score, (TS_NMF | NMF | LDA)[method]
 
 
-def _grid(corpus: str, rates: tuple[float, ...], repetitions: dict[str, int]) -> Iterator[Run]:
-    for method, times in repetitions.items():
-        for rate in (0.0,) if method in methods.UNSUPERVISED else rates:
-            yield from (Run(seed, corpus, "score", method, rate) for seed in range(times))
+def plan(corpora: list[str], quick: bool = False) -> list[Run]:
+    """All runs of some corpora, seed by seed within each line of the plan."""
+    found = dict.fromkeys(_plan("toy" if "toy" in corpora else "", quick))
+    return [run for run in found if run.corpus in corpora or run.corpus.split()[0] in corpora]
+
+
+def _plan(instead: str, quick: bool) -> Iterator[Run]:
+    for corpus, method, rates, seeds, few in PLAN:
+        some = [rate for rate in rates if not quick or not rate or rate in QUICK_RATES]
+        for seed in range(few if quick else seeds):
+            yield from (Run(instead or corpus, method, rate, seed, fingerprint(method)) for rate in some)
+    for corpus in ("reuters",) if quick or instead else ("reuters", "pubmed"):
+        for way in descents.WAYS:
+            method = f"{DESCENT}: {way}"
+            for seed in range(1 if quick else descents.SEEDS):
+                yield Run(instead or corpus, method, descents.QUICK if quick else 0, seed, fingerprint(method))
 
 
 def perform(run: Run) -> dict[str, Any]:
     """Do a run; the same run gives the same row."""
-    return STUDIES[run.study](run, load(run.corpus))
+    corpus = load(run.corpus)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # topics without labels and few iterations are intended
+        if run.method.startswith(DESCENT):
+            return descents.descent(corpus, run.method.removeprefix(f"{DESCENT}: "), run.seed, int(run.rate))
+        rows = labelled_rows(corpus, run.rate, run.seed)
+        return OTHERS.get(run.method, score)(run, corpus, rows)
 
 
-def score(run: Run, corpus: Corpus) -> dict[str, Any]:
-    """Scores on all documents, as in the paper, and on the unlabelled ones."""
-    rows = corpus.labelled_rows(run.rate, run.seed)
-    found = methods.fit(run.method, corpus, rows, run.seed)
-    unlabelled = np.setdiff1d(np.arange(corpus.X.shape[0]), rows)
-    covered = np.asarray(corpus.truth[rows].sum(axis=0)).ravel() > 0
-    rises = np.diff(found.history) / found.history[:-1] if found.history else np.zeros(1)
-    parts = {"all": slice(None), "unlabelled": unlabelled}
-    return {
-        "coverage": float(covered.mean()),
-        "largest_rise": float(rises.max()),
-        "last_fall": float(-rises[-1]),
-        "objective": found.history[-1] if found.history else None,
-        **describe(found.terms, corpus),
-    } | {f"{name}_{part}": value for part, rows in parts.items() for name, value in judge(found, corpus, rows).items()}
+def labelled_rows(corpus: Corpus, rate: float, seed: int) -> np.ndarray:
+    """Rows of the labelled documents, each drawn with the probability ``rate``; the examples are never drawn."""
+    drawn = np.random.default_rng([seed, round(1000 * rate)]).random(len(corpus.ids)) < rate
+    return np.flatnonzero(drawn & ~np.isin(corpus.ids, EXAMPLES))
 
 
-def describe(H: np.ndarray | None, corpus: Corpus) -> dict[str, float | None]:
-    """Coherence and diversity of the ten heaviest terms of each topic."""
-    if H is None:
-        return {"npmi": None, "diversity": None}
-    terms = np.argsort(-H, axis=1, kind="stable")[:, :10]
-    return {"npmi": float(coherence(corpus.X, terms).mean()), "diversity": diversity(terms)}
+def score(run: Run, corpus: Corpus, rows: np.ndarray) -> dict[str, Any]:
+    """Fit a method of the paper: similarity on all documents, and average precision on the unlabelled ones."""
+    n_topics, row = len(corpus.topics), {}
+    if run.method in LDA:
+        lda = LatentDirichletAllocation(n_topics, max_iter=LDA[run.method], random_state=run.seed)
+        W = scores = lda.fit_transform(corpus.counts)
+        H = lda.components_
+    else:
+        named = run.method in TS_NMF
+        options = TS_NMF[run.method] if named else NMF[run.method] | {"n_components": n_topics}
+        labels = corpus.supervision(rows) if named else None
+        model = TSNMF(**options, threads=1, random_state=run.seed).fit(corpus.X, labels)
+        W, H, history = model.document_topics_, model.components_, model.objective_history_
+        scores = W * H.sum(axis=1)
+        row = {"iterations": model.n_iter_, "rise": float(f"{np.max(np.diff(history) / history[:-1]):.3g}")}
+    matching = compare_topics(W, corpus.truth)
+    order = np.arange(n_topics) if run.method in TS_NMF else matching.found
+    row |= {"similarity": round(matching.mean, 5), "resolved": matching.resolved()}
+    if len(rows):
+        row["coverage"] = round(float((corpus.truth[rows].sum(axis=0) > 0).mean()), 4)
+    if shown(run, corpus):
+        row["examples"] = examples(corpus, W / W.max(), H, run.method in TS_NMF)
+    return row | unlabelled_precision(corpus, rows, scores[:, order])
 
 
-def judge(found: methods.Fit, corpus: Corpus, rows: Any) -> dict[str, float]:
-    """Scores on some documents; topics without names get the names of the best match."""
-    truth = corpus.truth[rows]
-    matching = compare_topics(found.weights[rows], truth)
-    proportions = compare_topics(found.weights[rows], truth, "rows")
-    columns = np.arange(len(corpus.topics)) if found.named else matching.found
-    return {
-        "similarity": matching.mean,
-        "resolved": matching.resolved(),
-        "similarity_rows": proportions.mean,
-        "resolved_rows": proportions.resolved(),
-        "own": float(np.mean(matching.found == np.arange(len(corpus.topics)))),
-    } | precision_on(rows, corpus.truth, found.scores[:, columns])
+def unlabelled_precision(corpus: Corpus, rows: np.ndarray, scores: np.ndarray) -> dict[str, float]:
+    """Macro and micro average precision on the unlabelled documents."""
+    unlabelled = np.setdiff1d(np.arange(len(corpus.ids)), rows)
+    return {name: round(value, 4) for name, value in precision_on(unlabelled, corpus.truth, scores).items()}
 
 
-def coverage(run: Run, corpus: Corpus) -> dict[str, Any]:
-    """Share of the topics that occur in random samples of documents."""
-    n, rng = corpus.X.shape[0], np.random.default_rng([run.seed, round(1000 * run.rate)])
-    drawn = np.zeros((SAMPLES, n), dtype=np.float32)
-    for sample in drawn:
-        sample[rng.permutation(n)[: round(run.rate * n)]] = 1
-    covered = ((drawn @ corpus.truth.astype(np.float32)) > 0).mean(axis=1)
-    return {"coverage": covered.round(6).tolist()}
+def shown(run: Run, corpus: Corpus) -> bool:
+    """Whether a row has the topics of the documents of Table 1."""
+    there = set(EXAMPLES) <= set(corpus.ids)
+    return there and run.seed < SHOWN_SEEDS and (not run.rate or run.rate in TABLE_1)
 
 
-def examples(run: Run, corpus: Corpus) -> dict[str, Any]:
-    """Topics of the documents in Table 1 of the paper, which are never labelled here."""
-    wanted = tuple(EXAMPLES)
-    if corpus.name != "reuters":
-        wanted = tuple(corpus.ids[:3])
-    rows = corpus.labelled_rows(run.rate, run.seed, wanted)
-    if run.method == TOPIC_MODEL:
-        return examples_of_topic_model(run, corpus, wanted, rows)
-    found = methods.fit(run.method, corpus, rows, run.seed)
-    shares = found.scores / found.scores.sum(axis=1, keepdims=True)
-    heaviest = np.argsort(-found.terms, axis=1)[:, :3]
-    return {
-        str(i): [
-            {
-                "topic": corpus.topics[k] if found.named else None,
-                "terms": [corpus.terms[j] for j in heaviest[k]],
-                "share": round(float(shares[row, k]), 4),
-            }
-            for row in [corpus.ids.index(i)]
-            for k in np.argsort(-shares[row])[:3]
-            if shares[row, k] >= 0.15
-        ]
-        for i in wanted
-    }
+def examples(corpus: Corpus, W: np.ndarray, H: np.ndarray, named: bool) -> dict[str, list[dict[str, Any]]]:
+    """Topics of the documents in Table 1, as the authors' program prints them.
 
-
-def examples_of_topic_model(run: Run, corpus: Corpus, wanted: tuple[int, ...], rows: np.ndarray) -> dict[str, Any]:
-    """The same for `TopicModel()`: parts of the document, and the probability of the topic."""
-    documents, labelled = SOURCES[corpus.name](), set(rows.tolist())
-    labels = [own if i in labelled else [] for i, own in enumerate(documents.labels)]
-    with methods.quiet():
-        model = TopicModel(random_state=run.seed, threads=1).fit(
-            Documents(list(documents.ids), list(documents.texts), labels)
-        )
-        parts, probable = model.document_topics, model.memberships()
-    names = [name for name in parts.columns if name != "id"]
+    A topic counts from half of the largest weight in its document. Its terms are the first three that have more than a
+    tenth of its largest weight.
+    """
     found = {}
-    for i in wanted:
-        row = corpus.ids.index(i)
-        own = sorted(((float(parts[name][row]), name) for name in names), reverse=True)[:3]
-        found[str(i)] = [
+    for document in EXAMPLES:
+        weights = W[corpus.ids.index(document)]
+        found[str(document)] = [
             {
-                "topic": name,
-                "terms": model.top_terms(name, 3),
-                "share": round(share, 4),
-                "probability": round(float(probable[name][row]), 4),
+                "topic": corpus.topics[k] if named else None,
+                "terms": [corpus.terms[j] for j in np.argsort(-H[k])[:3] if H[k, j] > 0.1 * H[k].max()],
+                "weight": round(float(weights[k]), 2),
             }
-            for share, name in own
-            if share >= 0.15
+            for k in np.argsort(-weights)
+            if weights[k] > weights.max() / 2
         ]
     return found
 
 
-# Functions that perform a run, by its study.
-STUDIES = {"score": score, "coverage": coverage, "examples": examples}
+def topic_model(run: Run, corpus: Corpus, rows: np.ndarray) -> dict[str, Any]:
+    """Fit `TopicModel()` to the texts: average precision, and the topics of the examples with their probabilities."""
+    documents, labelled = SOURCES[corpus.name](), set(rows.tolist())
+    labels = [own if i in labelled else [] for i, own in enumerate(documents.labels)]
+    given = Documents(list(documents.ids), list(documents.texts), labels)
+    model = TopicModel(random_state=run.seed, threads=1).fit(given)
+    memberships = model.memberships()
+    known = set(memberships.columns)
+    scores = [np.asarray(memberships[t]) if t in known else np.zeros(len(corpus.ids)) for t in corpus.topics]
+    P = np.stack(scores, axis=1)
+    row: dict[str, Any] = unlabelled_precision(corpus, rows, P)
+    if shown(run, corpus):
+        row["examples"] = {
+            str(document): [
+                {"topic": corpus.topics[k], "terms": model.top_terms(corpus.topics[k], 3), "weight": round(float(p), 2)}
+                for k, p in enumerate(P[corpus.ids.index(document)])
+                if p > 0.5
+            ]
+            for document in EXAMPLES
+        }
+    return row
+
+
+def sizes(run: Run, corpus: Corpus, rows: np.ndarray) -> dict[str, Any]:
+    """Numbers of documents, terms, topics and labels per document, and the share of zeros in H of each start."""
+    zeros = {}
+    rows = labelled_rows(corpus, 0.2, run.seed)
+    for start in ("authors", "acol"):
+        model = TSNMF(init=start, solver="mu", max_iter=0, tol=0.0, random_state=run.seed, threads=1)
+        zeros[start] = round(float((model.fit(corpus.X, corpus.supervision(rows)).components_ == 0).mean()), 3)
+    n, terms = corpus.X.shape
+    labels = round(float(corpus.truth.sum()) / n, 2)
+    return {"documents": n, "terms": terms, "topics": len(corpus.topics), "labels": labels, "zeros": zeros}
+
+
+# Functions of methods that are no factorisation and no LDA.
+OTHERS = {TOPIC_MODEL: topic_model, SIZES: sizes}

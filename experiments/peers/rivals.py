@@ -19,11 +19,18 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd
 
-from experiments.shared import methods
 from experiments.shared.internals import PERMITTED, Supervision, baselines, supervise
-from experiments.shared.methods import LDA, NMF, TS_NMF
 from topicsteer import TSNMF
 
+# Settings of LDA, the defaults of scikit-learn.
+LDA = {"learning_method": "batch", "max_iter": 10}
+# The multiplicative rules with labelled documents weighted, from the start in the text of the paper or a uniform one.
+TS_NMF = {
+    "TS-NMF": {"solver": "mu", "init": "acol", "max_iter": 30, "tol": 0.0, "label_weight": "balanced"},
+    "TS-NMF uniform start": {"solver": "mu", "init": "random", "max_iter": 30, "tol": 0.0, "label_weight": "balanced"},
+}
+# The same rules without labels.
+NMF = {"NMF": {"solver": "mu", "init": "acol", "max_iter": 30, "tol": 0.0}}
 # Keeps denominators above zero.
 TINY = 1e-12
 
@@ -157,7 +164,8 @@ def logistic_regression(X: Any, supervision: Supervision, seed: int) -> np.ndarr
 
 def nearest_centroid(X: Any, supervision: Supervision, seed: int) -> np.ndarray:
     """Cosine of each document and the mean of the documents labelled with each topic."""
-    return methods.nearest_centroid(X, supervision)
+    centroids = normalize((supervision.indicator().T @ X).tocsr())
+    return np.asarray((normalize(X) @ centroids.T).toarray())
 
 
 def self_trained(X: Any, supervision: Supervision, seed: int, rounds: int = 3) -> np.ndarray:

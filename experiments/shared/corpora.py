@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,8 +21,10 @@ from experiments.shared.terminal import RESULTS, note
 from topicsteer.corpora import Documents, ReadError
 from topicsteer.text import TextVectorizer
 
-# The three documents of the paper's Table 1, by Reuters' NEWID.
-EXAMPLES = {14913: "Document 1", 14885: "Document 2", 14854: "Document 3"}
+# A token of NLTK's reader of Reuters: letters and digits, or other signs.
+TOKEN = re.compile(r"\w+|[^\w\s]+")
+# The last word of most stories, which NLTK's copy does not have.
+SIGN_OFF = re.compile(r"\s*reuter\W*$", re.IGNORECASE)
 # Topics of Reuters with at least 40 stories in groups of our own; "ship" has no group.
 REUTERS_TREE = {
     "grain": ("wheat", "corn", "rice", "barley"),
@@ -49,14 +52,6 @@ class Corpus:
     terms: list[str]
     ids: list[int]
 
-    def labelled_rows(self, rate: float, seed: int, leave_out: tuple[int, ...] = ()) -> np.ndarray:
-        """Rows of a random share of the documents, without the documents to leave out (by id)."""
-        n = self.X.shape[0]
-        order = np.random.default_rng([seed, round(1000 * rate)]).permutation(n)
-        if leave_out:
-            order = order[~np.isin(np.asarray(self.ids)[order], leave_out)]
-        return np.sort(order[: round(rate * n)])
-
     def supervision(self, rows: np.ndarray) -> Supervision:
         """True labels of these documents; the others are unlabelled."""
         ends, columns = self.truth.indptr, self.truth.indices
@@ -70,14 +65,23 @@ def reuters() -> Documents:
     return documents.select(i for i, text in enumerate(documents.texts) if len(text) > 250)
 
 
-def pubmed() -> Documents:
-    """PubMed abstracts with a heading that at least 100 abstracts have; check tags do not count."""
-    documents = corpora.load_medline(titles=False, check_tags=False, min_documents=100)
-    return documents.select(i for i, labels in enumerate(documents.labels) if labels)
+def authors_reuters() -> Documents:
+    """Reuters stories as the paper's authors read them: tokens, no sign-off, more than 250 characters."""
+    documents = corpora.load_reuters()
+    texts = [" ".join(TOKEN.findall(SIGN_OFF.sub("", text))) for text in documents.texts]
+    joined = Documents(list(documents.ids), texts, list(documents.labels))
+    return joined.select(i for i, text in enumerate(texts) if len(text) > 250)
+
+
+def authors_pubmed() -> Documents:
+    """PubMed abstracts of more than 250 characters, with headings of at least 100 abstracts, check tags too."""
+    documents = corpora.load_medline(titles=False, min_documents=100)
+    long = [len(text) > 250 for text in documents.texts]
+    return documents.select(i for i, labels in enumerate(documents.labels) if labels and long[i])
 
 
 def abstracts() -> Documents:
-    """The same abstracts with their titles."""
+    """PubMed abstracts with titles and a heading that at least 100 abstracts have; check tags do not count."""
     documents = corpora.load_medline(check_tags=False, min_documents=100)
     return documents.select(i for i, labels in enumerate(documents.labels) if labels)
 
@@ -140,7 +144,7 @@ def toy() -> Documents:
 # Fields of a corpus that are kept as matrices.
 MATRICES = ("X", "counts", "truth")
 # Corpora of the paper: its own vectorizer and 2,000 terms.
-SOURCES = {"reuters": reuters, "pubmed": pubmed, "toy": toy}
+SOURCES = {"reuters": authors_reuters, "reuters with sign-offs": reuters, "pubmed": authors_pubmed, "toy": toy}
 # Corpora of the comparison with other systems: the default vectorizer and all its terms.
 PEERS = {
     "reuters": reuters,
@@ -168,6 +172,7 @@ STUDIES = {
 # Names in `experiments.corpora`, where they differ.
 ARCHIVES = {
     "pubmed": "medline",
+    "reuters with sign-offs": "reuters",
     "pubmed-8000": "medline",
     "newsgroups-6000": "newsgroups",
     "reuters-100": "reuters",
@@ -198,7 +203,7 @@ def is_there(name: str, study: str) -> bool:
 def place(name: str, study: str) -> Path:
     """Folder of a prepared corpus, in the folder that `TOPICSTEER_PREPARED` names."""
     folder = Path(os.environ.get("TOPICSTEER_PREPARED", RESULTS / "corpora"))
-    return folder / (name if study == "paper" else f"{study}-{name}")
+    return folder / f"{study}-{name}"
 
 
 @lru_cache(maxsize=2)

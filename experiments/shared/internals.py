@@ -58,8 +58,6 @@ __all__ = [
     "wilson",
 ]
 
-# Number of documents that Random Acol averages for one topic.
-ACOL_DOCUMENTS = factorisation.ACOL_DOCUMENTS
 # Folder with the code of the guide. A change to it makes our finished trials stale.
 GUIDANCE = Path(constants.__file__).parent
 
@@ -164,9 +162,10 @@ def name_rows(topics: Any, transform: Any) -> keywords.TopicTexts:
     return keywords.topic_texts(Codebook.of_names(topics), transform)
 
 
-def random_acol(X: Any, n_topics: int, rng: np.random.RandomState) -> np.ndarray:
-    """First H of the paper: for each topic the mean of random documents."""
-    return factorisation.random_acol(as_rows(X), n_topics, rng)
+def factorisation_sources() -> list[str]:
+    """Source of the start, the loop, the rules and the kernels of a factorisation."""
+    names = ("factorisation", "loop", "solvers", "kernels", "blocks")
+    return [Path(factorisation.__file__).with_name(f"{name}.py").read_text(encoding="utf-8") for name in names]
 
 
 def workbench_actions() -> Any:

@@ -1,11 +1,9 @@
-"""Measures of topics: the comparison with true labels of the paper, coherence, diversity and stability."""
+"""The measures of the paper: topics and true labels, matched by their documents."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,15 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 Matrix: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix
-Scale = Literal["largest", "rows", "none"]
 
 # Scaled weights below this count as 0, as in the code of the paper's authors.
 CUTOFF = 0.001
 # A topic with more than this similarity to its label counts as found, as in the paper.
 RESOLVED = 0.1
-
-
-# --- topics and true labels, matched by their documents ---
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,42 +43,18 @@ class Matching:
         return int((self.similarity > threshold).sum())
 
 
-def scale_weights(W: Matrix, scale: Scale = "largest", *, cutoff: float = CUTOFF) -> sp.csc_array:
-    """Scale topic weights to 0 to 1, and set the smallest to 0.
-
-    Parameters
-    ----------
-    W : {array-like, sparse matrix} of shape (n_documents, n_topics)
-        Non-negative weights.
-    scale : {"largest", "rows", "none"}, default="largest"
-        "largest": divide every weight by the largest of the matrix, as the paper's authors do. "rows": divide the
-        weights of each document by their sum, which gives proportions. "none": keep the weights.
-    cutoff : float, default=0.001
-        Scaled weights below this become 0.
-
-    Returns
-    -------
-    sparse array (n_documents, n_topics)
+def scale_weights(W: Matrix) -> sp.csc_array:
+    """Divide topic weights by the largest, as the paper's authors do, and set the smallest to 0.
 
     Examples
     --------
     >>> scale_weights([[4.0, 1.0], [0.001, 1.0]]).toarray()
     array([[1.  , 0.25],
            [0.  , 0.25]])
-    >>> scale_weights([[4.0, 1.0], [0.001, 1.0]], "rows").toarray().round(1)
-    array([[0.8, 0.2],
-           [0. , 1. ]])
     """
     weights = _matrix(W)
-    if scale == "largest":
-        weights = weights / max(weights.max(), 1e-300) if weights.nnz else weights
-    elif scale == "rows":
-        totals = np.asarray(weights.sum(axis=1)).ravel()
-        weights = sp.diags_array(1 / np.where(totals > 0, totals, 1)) @ weights
-    elif scale != "none":
-        raise ValueError(f"scale is {scale!r}; expected 'largest', 'rows' or 'none'.")
-    weights = sp.csc_array(weights)
-    weights.data[weights.data < cutoff] = 0
+    weights = sp.csc_array(weights / max(weights.max(), 1e-300) if weights.nnz else weights)
+    weights.data[weights.data < CUTOFF] = 0
     weights.eliminate_zeros()
     return weights
 
@@ -149,7 +119,7 @@ def match_topics(similarity: ArrayLike) -> Matching:
     return Matching(found, similar)
 
 
-def compare_topics(W: Matrix, truth: Matrix, scale: Scale = "largest", *, cutoff: float = CUTOFF) -> Matching:
+def compare_topics(W: Matrix, truth: Matrix) -> Matching:
     """Match the topics of a model to true labels as in the paper: scaled weights, weighted Jaccard, best match.
 
     Parameters
@@ -158,8 +128,6 @@ def compare_topics(W: Matrix, truth: Matrix, scale: Scale = "largest", *, cutoff
         Weights of the found topics.
     truth : {array-like, sparse matrix} of shape (n_documents, n_true)
         1 where a document has the label, else 0.
-    scale, cutoff
-        As in `scale_weights`.
 
     Returns
     -------
@@ -171,103 +139,7 @@ def compare_topics(W: Matrix, truth: Matrix, scale: Scale = "largest", *, cutoff
     >>> matching.found, matching.similarity.round(2)
     (array([1, 0]), array([1.  , 0.33]))
     """
-    return match_topics(weighted_jaccard(scale_weights(W, scale, cutoff=cutoff), truth))
-
-
-def stability(runs: Sequence[Matrix], scale: Scale = "largest", *, cutoff: float = CUTOFF) -> float:
-    """Return the similarity of the topics of several runs: mean similarity of the best match, over all pairs of runs.
-
-    Parameters
-    ----------
-    runs : sequence of {array-like, sparse matrix} of shape (n_documents, n_topics)
-        Topic weights of the same documents, at least two.
-    scale, cutoff
-        As in `scale_weights`.
-
-    Returns
-    -------
-    float
-        1 if all runs found the same topics.
-
-    Examples
-    --------
-    >>> stability([[[1, 0], [0, 1]], [[0, 1], [1, 0]]])
-    1.0
-    """
-    if len(runs) < 2:
-        raise ValueError(f"stability compares runs with each other: pass at least two, got {len(runs)}.")
-    scaled = [scale_weights(W, scale, cutoff=cutoff) for W in runs]
-    return float(np.mean([match_topics(weighted_jaccard(a, b)).mean for a, b in combinations(scaled, 2)]))
-
-
-# --- measures without true labels ---
-
-
-def coherence(X: Matrix, terms: ArrayLike, measure: Literal["npmi", "umass"] = "npmi") -> Array:
-    """Return the coherence of each topic: how often its top terms occur in the same documents.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix} of shape (n_documents, n_terms)
-        The documents to count in.
-    terms : array of int (n_topics, n_top)
-        Columns of the top terms of each topic, best first.
-    measure : {"npmi", "umass"}, default="npmi"
-        "npmi": mean over pairs of log(p(a,b) / (p(a) p(b))) / -log p(a,b), from -1 (never together) to 1
-        (always together).
-        "umass": mean over pairs of log((documents with a and b + 1) / documents with b), where b is ranked
-        above a.
-
-    Returns
-    -------
-    array (n_topics,)
-
-    Examples
-    --------
-    >>> X = [[1, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
-    >>> coherence(X, [[0, 1], [2, 3]])
-    array([ 1., -1.])
-    >>> coherence(X, [[0, 1], [2, 3]], "umass").round(2)
-    array([0.41, 0.  ])
-    """
-    if measure not in ("npmi", "umass"):
-        raise ValueError(f"measure is {measure!r}; expected 'npmi' or 'umass'.")
-    terms = np.asarray(terms)
-    used, place = np.unique(terms, return_inverse=True)
-    present = sp.csr_array((_matrix(X) != 0)[:, used].astype(np.float64))
-    together = np.asarray((present.T @ present).toarray())
-    later, earlier = np.tril_indices(terms.shape[1], -1)
-    both = together[place[:, later], place[:, earlier]]
-    one, other = np.diag(together)[place[:, later]], np.diag(together)[place[:, earlier]]
-    if measure == "umass":
-        return np.asarray(np.log((both + 1) / np.maximum(other, 1)).mean(axis=1))
-    n = present.shape[0]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        npmi = np.log(both * n / (one * other)) / -np.log(both / n)
-    npmi = np.where(both == n, 1.0, np.where(both == 0, -1.0, npmi))
-    return np.asarray(npmi.mean(axis=1))
-
-
-def diversity(terms: ArrayLike) -> float:
-    """Return the share of different terms among the top terms of all topics.
-
-    Parameters
-    ----------
-    terms : array (n_topics, n_top)
-        The top terms of each topic, as words or as columns.
-
-    Returns
-    -------
-    float
-        1 if no two topics share a term.
-
-    Examples
-    --------
-    >>> diversity([["cup", "leaf"], ["cup", "final"]])
-    0.75
-    """
-    terms = np.asarray(terms)
-    return len(np.unique(terms)) / terms.size
+    return match_topics(weighted_jaccard(scale_weights(W), truth))
 
 
 def _sums_of_minima(A: sp.csc_array, B: sp.csc_array) -> Array:

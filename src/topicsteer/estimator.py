@@ -52,18 +52,21 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
     free_in_labelled : bool, default=True
         Whether labelled documents may use free topics. False, as in the authors' code: they consist of their known
         topics only, so shared background vocabulary ends up in the known topics.
-    init : {"labels", "acol", "random"} or tuple (W, H), default="labels"
+    init : {"labels", "authors", "acol", "random"} or tuple (W, H), default="labels"
         "labels": each known topic starts as the mean of its documents, the others by Random Acol. "acol": all topics
-        are means of random documents and W is uniform, as in the paper. "random": both are uniform.
+        are means of random documents and W is uniform, as in the text of the paper. "random": both are uniform.
+        "authors": each topic is the plain mean of its labelled documents, or of 20 random ones, and W is uniform, as in
+        the authors' program. The numbers in the paper have ``solver="mu", init="authors", tol="authors", max_iter=30``.
     solver : {"hals", "mu"}, default="hals"
         "hals": coordinate descent. "mu": the paper's multiplicative rules, exactly.
     label_weight : "balanced", float or None, default="balanced"
         Factor on the weight of labelled documents. "balanced": the inverse of the labelled share, as in the paper.
         None: 1.
-    tol : float or "auto", default="auto"
+    tol : float, "auto" or "authors", default="auto"
         Stop when an iteration lowers the objective by no more than this share. "auto": 1e-4, and 0.02 for a fit with
         labels by coordinate descent without penalties. Further iterations lower the objective there, but the known
         topics move away from their labels, and are found less well in the other documents. Set 1e-4 for the minimum.
+        "authors": stop when ``‖X - WH‖``, without weights, falls by no more than 1e-4 of its value.
     max_iter : int, default=200
         Maximum number of iterations.
     alpha_W, alpha_H : float, default=0

@@ -18,14 +18,12 @@ def test_a_constant_is_replaced_and_comes_back():
 def test_there_are_at_most_thirty():
     assert len(trials.constants()) <= 30
     names = {constant.name for constant in trials.constants()}
-    assert names.issuperset(
-        {*trials.GRIDS, *trials.OPEN_ONLY, *trials.FEW_ONLY, *trials.SHARES_OF_A_WHOLE, *trials.LEAST} - {""}
-    )
+    assert names.issuperset({*trials.OPEN_ONLY, *trials.FEW_ONLY, *trials.SHARES_OF_A_WHOLE, *trials.LEAST} - {""})
 
 
-def test_shares_stay_below_1_and_grids_keep_a_candidate():
+def test_shares_stay_below_1_and_lists_change_together():
     assert trials.changed("GROUP_SHARE", 0.75, "doubled") == 0.875
-    assert trials.changed("RIDGES", (1.0, 2.0, 4.0), "halved") == (1.0, 2.0)
+    assert trials.changed("RIDGES", (1.0, 2.0, 4.0), "halved") == (0.5, 1.0, 2.0)
     assert trials.changed("RIDGES", (1.0, 2.0, 4.0), "doubled") == (2.0, 4.0, 8.0)
     assert trials.changed("FOLDS", 3, "halved") == 2
 

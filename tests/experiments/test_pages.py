@@ -45,18 +45,13 @@ def test_the_page_of_peers_comes_from_the_committed_trials():
     assert peers.text(peers.Board(results), loaded, planned, planned - len(results)) == text
 
 
-def test_the_page_of_the_paper_has_the_prose_of_its_generator():
-    text = page("paper")
-    loaded = corpora(text, paper.TITLES)
-    assert list(loaded) == ["reuters", "pubmed"]
-    plans = {name: runs.plan(name) for name in loaded}
-    missing = [int(left) for left in re.findall(r"^\| [^|]+ (?:\| [\d,.]+ ){5}\| (\d+) \|$", text, re.MULTILINE)[:2]]
-    assert text.startswith(paper.introduction(plans, loaded, dict(zip(plans, missing, strict=True))))
-    assert text.endswith(paper.differences(loaded) + "\n")
-    zeros = re.search(r"of H at zero: (.*?)\. ", text).group(1)
-    assert paper.VERDICTS.format(documents=paper.ACOL_DOCUMENTS, zeros=zeros) in text
-    for kind, caption in paper.CAPTIONS.items():
-        assert caption in text, kind
+def test_the_page_of_the_paper_comes_from_the_committed_runs():
+    lines = (EXPERIMENTS / "paper" / "paper.jsonl").read_text(encoding="utf-8").splitlines()
+    results = {runs.Run(**key): row for key, row, _ in map(json.loads, lines)}
+    assert paper.text(results, len(runs.plan(["reuters", "pubmed"]))) == page("paper")
+    figures = list((EXPERIMENTS / "paper" / "figures").iterdir())
+    assert [f"figures/{figure.name}" in page("paper") for figure in figures] == [True]
+    assert sum(figure.stat().st_size for figure in figures) < 200_000
 
 
 def test_the_page_of_labelling_has_the_prose_of_its_template():

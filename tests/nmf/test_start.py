@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import reference
 import scipy.sparse as sp
 
 from topicsteer.backends import as_rows
@@ -46,14 +47,14 @@ def test_labels_start_uses_profiles_and_acol_for_the_rest(problem):
     assert (H[4:].sum(axis=1) > 0).all()
 
 
-@pytest.mark.parametrize("init", ["labels", "acol", "random"])
+@pytest.mark.parametrize("init", ["labels", "authors", "acol", "random"])
 def test_multiplicative_rules_get_a_start_that_can_move(problem, init):
     X, y, _ = problem
     W, H = start(posed(X, supervise(y, len(y)), 6, init=init, solver="mu"))
     W = W(slice(0, 60))
     assert W.shape == (60, 6)
     assert (W > 0).mean() > 0.9
-    if init != "acol":  # means of documents keep their zeros, as in the paper
+    if init not in ("acol", "authors"):  # means of documents keep their zeros, as in the paper
         assert (H > 0).all()
 
 
@@ -64,3 +65,13 @@ def test_paper_start_is_acol_and_uniform(problem):
     assert 0 <= W.min() < W.max() <= 1
     assert abs(W.mean() - 0.5) < 0.1
     np.testing.assert_array_equal(H, random_acol(as_rows(X), 6, rng()))
+
+
+def test_the_authors_start_is_plain_means_of_labelled_or_random_documents(problem):
+    X, y, _ = problem
+    supervision = supervise(y, len(y), topics=[0, 1, 2, 3, "nobody"])
+    labels = [[k for k in labels if k < 4] for labels in y]
+    W, H = start(posed(X, supervision, 7, init="authors", solver="mu"))
+    expected_W, expected_H = reference.authors_start(X.toarray(), labels, 7, rng())
+    np.testing.assert_allclose(H, expected_H, rtol=1e-12)
+    np.testing.assert_array_equal(W(slice(0, 60)), expected_W)

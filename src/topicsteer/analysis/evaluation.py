@@ -146,7 +146,7 @@ def logistic_answers(X: sp.csr_array, supervision: Supervision, rows: Rows) -> t
     return scores, scores >= 0.5
 
 
-# Random labels from which the scores are those of the random labels alone.
+# With this many random labels, they alone give the scores.
 FEWEST_RANDOM = 30
 
 

@@ -63,7 +63,10 @@ def start(problem: Problem) -> tuple[FirstWeights | None, Array]:
             return None, H
         H += 0.01 * H.mean()
         return partial(ones, n_components, X.dtype), H
-    H = random_acol(X, n_components, rng) if init == "acol" else rng.uniform(size=shape).astype(X.dtype)
+    if init == "authors":
+        H = authors_topics(X, problem.supervision, n_components, rng)
+    else:
+        H = random_acol(X, n_components, rng) if init == "acol" else rng.uniform(size=shape).astype(X.dtype)
     return (lambda rows: rng.uniform(size=(rows.stop - rows.start, n_components)).astype(X.dtype)), H
 
 
@@ -159,11 +162,27 @@ def random_acol(X: Rows, n_components: int, rng: np.random.RandomState) -> Array
     if size == 0 or n_components == 0:
         return np.zeros((n_components, X.shape[1]), dtype=X.dtype)
     draws = [sample_without_replacement(len(rows), size, random_state=rng) for _ in range(n_components)]
-    drawn = rows[np.concatenate(draws)]
-    picks = sp.csr_array(
-        (np.full(drawn.size, 1 / size), drawn, np.arange(0, drawn.size + 1, size)),
-        shape=(n_components, X.shape[0]),
-    )
+    return means(X, rows[np.array(draws)])
+
+
+def authors_topics(X: Rows, supervision: Supervision, n_components: int, rng: np.random.RandomState) -> Array:
+    """First H of the program of the paper's authors: plain means of labelled documents, or of 20 random documents.
+
+    The random documents of a topic are drawn with replacement, and may be empty.
+    """
+    n, counts = X.shape[0], np.pad(supervision.counts, (0, n_components - len(supervision.topics)))
+    H = np.zeros((n_components, X.shape[1]), dtype=X.dtype)
+    H[: len(supervision.topics)] = label_profiles(X, supervision, np.ones(n))
+    others = np.flatnonzero(counts == 0)
+    H[others] = means(X, rng.randint(n, size=(len(others), ACOL_DOCUMENTS)))
+    return H
+
+
+def means(X: Rows, drawn: NDArray[np.integer]) -> Array:
+    """Mean of the documents in each row of ``drawn``."""
+    n_components, size = drawn.shape
+    ends = np.arange(0, drawn.size + 1, size)
+    picks = sp.csr_array((np.full(drawn.size, 1 / size), drawn.ravel(), ends), shape=(n_components, X.shape[0]))
     return X.combine(picks).astype(X.dtype)
 
 
@@ -194,6 +213,7 @@ def solve(problem: Problem, scratch: Scratch | None = None, callback: Callback |
         solver=problem.parameters.solver,
         regularisation=problem.regularisation,
         tol=pace.tol * problem.share,  # an iteration cannot improve earlier documents
+        by_norm=pace.by_norm,
         max_iter=problem.parameters.max_iter,
         threads=problem.parameters.threads,
         opening=pace.opening,

@@ -13,7 +13,7 @@ from topicsteer.nmf import kernels as _kernels
 from topicsteer.nmf.blocks import ROWS, Block, Sums, slices, times
 from topicsteer.nmf.protocols import Backend, Problem, Result, TermConstraints
 from topicsteer.nmf.solvers import RULES, Regularisation, Step, hals_rows, update_block
-from topicsteer.system.threads import interruptions, workers
+from topicsteer.system.threads import OrderedMap, interruptions, workers
 from topicsteer.system.types import Array
 
 # Tolerance of an automatic stop, and the same for a fit with labels.
@@ -24,17 +24,23 @@ OPENING = 5
 
 @dataclass(frozen=True)
 class Pace:
-    """Tolerance of the loop, and the number of sweeps over the first W."""
+    """Tolerance of the loop, the number of sweeps over the first W, and whether ‖X - WH‖ ends the loop instead of D."""
 
     tol: float
     opening: int = 1
+    by_norm: bool = False
 
 
 def pace_of(problem: Problem) -> Pace:
-    """The pace of a fit; "auto" stops early with labels, by coordinate descent, without penalties or a history."""
+    """The pace of a fit; "auto" stops early with labels, by coordinate descent, without penalties or a history.
+
+    "authors" is the end of the program of the paper's authors.
+    """
     tol = problem.parameters.tol
     if not isinstance(tol, str):
         return Pace(tol)
+    if tol == "authors":
+        return Pace(TOL, by_norm=True)
     free = problem.penalties is None and problem.history is None and not problem.positive
     if not (free and problem.supervision.labelled.any()):
         return Pace(TOL)
@@ -119,6 +125,12 @@ def row_errors(block: Block, HT: Array, gram: Array) -> NDArray[np.float64]:
     return errors
 
 
+def norm_of_errors(backend: Backend, step: Step, run: OrderedMap) -> float:
+    """‖X - WH‖ without weights."""
+    errors = backend.map(partial(row_errors, HT=step.HT, gram=step.gram), run)
+    return float(np.sqrt(sum(float(part.sum()) for part in errors)))
+
+
 Callback = Callable[[int, float, float], object]
 
 # Sweeps of coordinate descent per iteration: they cost little compared with the products, and halve the iterations.
@@ -142,6 +154,7 @@ def factorise(
     max_iter: int,
     threads: int | None = None,
     opening: int = 1,
+    by_norm: bool = False,
     term_constraints: TermConstraints | None = None,
     unit: bool = False,
     callback: Callback | None = None,
@@ -172,6 +185,9 @@ def factorise(
         None = all cores.
     opening : int
         Sweeps of coordinate descent over the first W.
+    by_norm : bool
+        Compare ‖X - WH‖ without weights instead of the objective, as the program of the paper's authors does. It may
+        rise under weights, which ends the loop.
     term_constraints : TermConstraints, optional
         Pinned and banned terms of topics.
     unit : bool
@@ -213,6 +229,7 @@ def factorise(
         mask = None if term_constraints is None else term_constraints.mask(HT.dtype)
         step = Step(HT, HT.T @ HT, permitted, regularisation, mask, unit, sweeps=opening)
         total, step = advance(update_block if rule.multiplicative else update_rows, step)
+        norm = norm_of_errors(backend, step, run) if by_norm else 0.0
         while result.n_iter < max_iter:
             step = replace(step, sweeps=1 if result.n_iter < SETTLING else SWEEPS)
             grams = run(partial(rule.terms, HT=HT, total=total, step=step), terms)
@@ -229,6 +246,9 @@ def factorise(
             if interrupted:
                 result.ended = "interrupted"
                 break
+            if by_norm:
+                before, after = norm, norm_of_errors(backend, step, run)
+                norm = after
             dead = np.flatnonzero(((np.diag(total.gram) <= 0) | (np.diag(step.gram) <= 0))[:d] & (revivals_left > 0))
             if dead.size and not rule.multiplicative and result.n_iter < max_iter:
                 revivals_left[dead] -= 1

@@ -256,7 +256,7 @@ def _dense(block: Block, HT: Array) -> tuple[Array, Array]:
 
 
 # Ways to start.
-INITS = ("labels", "acol", "random")
+INITS = ("labels", "authors", "acol", "random")
 
 
 # --- settings ---
@@ -279,7 +279,7 @@ _SETTINGS: dict[str, tuple[Callable[[object], bool], str]] = {
         lambda value: value == "balanced" if isinstance(value, str) else value is None or _number(value),
         '"balanced", a number >= 0 or None',
     ),
-    "tol": (lambda value: value == "auto" or _number(value), 'a number >= 0 or "auto"'),
+    "tol": (lambda value: value in ("auto", "authors") or _number(value), 'a number >= 0, "auto" or "authors"'),
     "max_iter": (lambda value: _whole(value, 0), "an integer >= 0"),
     "alpha_W": (_number, "a number >= 0"),
     "alpha_H": (_number, "a number >= 0"),

@@ -12,66 +12,30 @@ Only permitted entries of W count. The problems are small, so that many thousand
 
 from __future__ import annotations
 
-import json
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from experiments.paper import runs
-from experiments.shared import corpora
-from experiments.shared.internals import random_acol, supervise
+from experiments.shared.corpora import Corpus
+from experiments.shared.internals import supervise
 from topicsteer import TSNMF
 
-# Size of a problem: documents, topics (the most frequent ones), and terms (the most frequent ones).
-DOCUMENTS, TOPICS, TERMS = 1000, 20, 1000
-# Share of labelled documents.
-RATE = 0.2
-# Corpora, prepared as for the comparison with other systems.
-CORPORA = ("reuters", "pubmed", "newsgroups")
-# Rule, first H and last iteration. The multiplicative rules never change a zero, and Random Acol has many.
+# Size of a problem: documents, topics and terms (the most frequent ones). A fifth of the documents are labelled.
+DOCUMENTS, TOPICS, TERMS, RATE = 1000, 20, 1000, 0.2
+# Rule, start and last iteration of each way. The multiplicative rules never change a zero.
 WAYS = {
+    "multiplicative, authors' start": ("mu", "authors", 10_000),
     "multiplicative, Random Acol": ("mu", "acol", 1000),
-    "multiplicative, H uniform": ("mu", "random", 100_000),
-    "coordinate descent, Random Acol": ("hals", "acol", 1000),
+    "multiplicative, uniform": ("mu", "random", 10_000),
+    "coordinate descent, authors' start": ("hals", "authors", 1000),
 }
-# Iterations after which the residual is measured.
-MARKS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000)
-# A largest residual up to this is small. Runs with a small one end after 10,000 iterations.
-SMALL, ENOUGH = 1e-3, 10_000
-# Last iteration of the smaller version.
-QUICK = 300
-# Seeds of each problem.
-SEEDS = 3
 # Iterations of coordinate descent that continue from the last point, to see how much lower the objective can go.
 FURTHER = 300
-
-
-@dataclass(frozen=True)
-class Descent:
-    """Configuration of a run; the last iteration is part of it."""
-
-    corpus: str
-    way: str
-    seed: int
-    last: int
-
-    @property
-    def key(self) -> str:
-        """The configuration as text."""
-        return json.dumps(asdict(self) | {"study": "stationarity"}, sort_keys=True)
-
-
-def plan(names: tuple[str, ...] = CORPORA, quick: bool = False) -> list[Descent]:
-    """All runs, seed by seed."""
-    return [
-        Descent(name, way, seed, min(last, QUICK) if quick else last)
-        for seed in range(1 if quick else SEEDS)
-        for name in names
-        for way, (_, _, last) in WAYS.items()
-    ]
+# Seeds of each problem, and the last iteration of the smaller version.
+SEEDS, QUICK = 3, 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +48,8 @@ class Problem:
     weight: np.ndarray
 
 
-def problem(name: str, seed: int) -> Problem:
+def problem(corpus: Corpus, seed: int) -> Problem:
     """Random documents of a corpus with at least one of its most frequent topics, a fifth of them labelled."""
-    corpus = corpora.load(name, "peers")
     rng = np.random.default_rng(seed)
     topics = np.argsort(-np.asarray(corpus.truth.sum(axis=0)).ravel(), kind="stable")[:TOPICS]
     truth = corpus.truth[:, topics].toarray() > 0
@@ -104,40 +67,22 @@ def problem(name: str, seed: int) -> Problem:
     return Problem(X, supervision, L, np.where(labelled, X.shape[0] / labelled.sum(), 1.0))
 
 
-def perform(run: Descent) -> dict[str, Any]:
-    """Residuals and objectives at the marks; each part continues where the last one ended."""
-    rule, start, _ = WAYS[run.way]
-    given = problem(run.corpus, run.seed)
-    rng = np.random.RandomState(run.seed)
-    n, d = given.L.shape
-    W = rng.uniform(size=(n, d))
-    H = random_acol(given.X, d, rng) if start == "acol" else rng.uniform(size=(d, given.X.shape[1]))
+def descent(corpus: Corpus, way: str, seed: int, quick: int = 0) -> dict[str, Any]:
+    """Residuals after the last iteration, the largest rise of the objective, and how much lower it can still go."""
+    rule, start, last = WAYS[way]
+    given = problem(corpus, seed)
+    W, H, _ = descend(given, start, rule, 0, seed)
     positive = H > 0
-    found: dict[str, Any] = {name: [] for name in ("iterations", "W", "H", "H_positive", "objective", "rise")}
-    done = 0
-    for mark in MARKS:
-        if mark > run.last or (done >= ENOUGH and largest(found)[-1] <= SMALL):
-            break
-        W, H, history = descend(given, W, H, rule, mark - done)
-        done = mark
-        rise = float(np.max(np.diff(history) / history[:-1]))
-        row = (mark, *residuals(given, W, H, positive), float(history[-1]), rise)
-        for name, value in zip(found, row, strict=True):
-            found[name].append(value)
-    further = descend(given, W, H, "hals", FURTHER)[2]
-    return found | {"left": float(1 - further[-1] / found["objective"][-1])}
+    W, H, history = descend(given, (W, H), rule, min(last, quick or last))
+    further = descend(given, (W, H), "hals", FURTHER)[2]
+    found = dict(zip(("W", "H", "H_positive"), residuals(given, W, H, positive), strict=True))
+    found |= {"rise": np.max(np.diff(history) / history[:-1]), "left": 1 - further[-1] / history[-1]}
+    return {"iterations": len(history) - 1} | {name: float(f"{value:.3g}") for name, value in found.items()}
 
 
-def perform_any(run: Descent | runs.Run) -> dict[str, Any]:
-    """Do a run of this or of another study of the paper, so that one pool of processes does both."""
-    return perform(run) if isinstance(run, Descent) else runs.perform(run)
-
-
-def descend(
-    given: Problem, W: np.ndarray, H: np.ndarray, rule: str, iterations: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """W, H and the objectives after some more iterations."""
-    model = TSNMF(init=(W, H), solver=rule, tol=0.0, max_iter=iterations, threads=1)
+def descend(given: Problem, init: Any, rule: str, iterations: int, seed: int = 0) -> tuple[np.ndarray, ...]:
+    """W, H and the objectives after some iterations."""
+    model = TSNMF(init=init, solver=rule, tol=0.0, max_iter=iterations, threads=1, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the iterations are meant to end before convergence
         model.fit(given.X, given.supervision)
@@ -159,8 +104,3 @@ def changes(values: np.ndarray, gradient: np.ndarray, curvature: np.ndarray) -> 
     """Change of each entry if it alone moved to its minimum; 0 where the objective does not depend on it."""
     alive = curvature > 0
     return np.where(alive, np.abs(values - np.maximum(values - gradient / np.where(alive, curvature, 1), 0)), 0)
-
-
-def largest(found: dict[str, Any]) -> list[float]:
-    """The larger of the residuals of W and H, at each mark."""
-    return [max(pair) for pair in zip(found["W"], found["H"], strict=True)]
