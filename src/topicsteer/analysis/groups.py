@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.labels.forms import near_miss
+from topicsteer.labels.spelling import near_miss
 from topicsteer.system.templates import visible
 from topicsteer.system.values import ALL, is_missing, whole
 

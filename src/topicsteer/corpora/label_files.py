@@ -338,7 +338,7 @@ def read_labels(source: object, **options: Unpack[ReadKeywords]) -> Labels:
 
 def read_label_file(options: ReadOptions) -> Labels:
     """Read the label file that belongs to a table or folder, with options of its own."""
-    own = options.label_options or {}
+    own: dict[str, Any] = dict(options.label_options or {})
     if wrong := sorted(set(own) - set(OWN_OPTIONS)):
         raise ReadError(f"a label file has no option {wrong[0]!r}; its options are {', '.join(OWN_OPTIONS)}.")
     ids = options.id or getattr(options.like, "id", None) or None
