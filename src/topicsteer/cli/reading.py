@@ -121,7 +121,7 @@ KINDS: dict[str, tuple[Any, Any]] = {
     "text": (list[str] | None, None),
 }
 # Fields that only matter for labels.
-OF_LABELS = ("labels", "label_file", "forbidden", "separator")
+OF_LABELS = ("labels", "label_file", "separator")
 
 
 def reads(command: Command, *, labels: bool = True) -> Command:
