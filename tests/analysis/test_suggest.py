@@ -133,7 +133,7 @@ def model():
 def test_a_model_suggests_among_its_own_documents(model, tmp_path):
     fitted, documents = model
     table = fitted.labels.suggest(10)
-    assert table.columns == ["id", "text", "topics", "why", "chosen", "probability"]
+    assert table.columns == ["id", "text", "label", "guess", "why", "chosen", "probability"]
     unlabelled = {i for i, known in zip(documents.ids, fitted.state_.supervision.labelled, strict=True) if not known}
     assert len(table) == 10
     assert set(table["id"]) <= unlabelled

@@ -461,7 +461,7 @@ def test_every_command_that_reads_takes_the_same_options(command):
     name = command.callback.__name__
     options = {option for p in by_name(name).params for option in p.opts}
     assert {"--text", "--id", "--encoding", "--delimiter"} <= options
-    of_labels = {"--labels", "--separator", "--label-file", "--forbidden"}
+    of_labels = {"--labels", "--separator", "--label-file"}
     assert of_labels & options == (of_labels if name in ("fit", "update", "label") else set())
     assert command.callback.__doc__
 

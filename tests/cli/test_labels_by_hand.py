@@ -54,22 +54,22 @@ class Answers(io.StringIO):
 def test_typos_are_listed_and_merged_on_request(capsys, monkeypatch, tmp_path):
     labels = [["Company"]] * 6 + [["COMPANY"], ["Copmany"], ["School"], ["School"], ["School"], ["Schol"]]
     documents = Documents(range(12), ["text"] * 12, labels)
-    kept, topics = one_spelling(documents, Lineage(), False, None)
+    kept, topics = one_spelling(documents, Lineage(), None)
     assert topics == ["Company", "Copmany", "Schol", "School"]
     notes = capsys.readouterr().err
     assert kept.topic_names == documents.topic_names
     assert "Other spellings, read as one name: COMPANY (1) → Company" in notes
     assert "1. Copmany (1) → Company (7)?, 2. Schol (1) → School (3)?" in notes
-    assert "--merge-similar merges all" in notes
-    assert one_spelling(documents, Lineage(), True, None)[0].topic_names == ["COMPANY", "Company", "School"]
+    assert "--merge-similar all merges all" in notes
+    assert one_spelling(documents, Lineage(), "all")[0].topic_names == ["COMPANY", "Company", "School"]
     monkeypatch.setattr("sys.stdin", Answers("2\ny\n"))
-    assert "Copmany" in one_spelling(documents, Lineage(), False, None)[0].topic_names
-    assert one_spelling(documents, Lineage(), False, None)[0].topic_names == ["COMPANY", "Company", "School"]
+    assert "Copmany" in one_spelling(documents, Lineage(), None)[0].topic_names
+    assert one_spelling(documents, Lineage(), None)[0].topic_names == ["COMPANY", "Company", "School"]
     (tmp_path / "map.csv").write_text("label,topic\nschol,School\ncopmany,Firm\n")
-    assert set(one_spelling(documents, Lineage(), False, tmp_path / "map.csv")[1]) >= {"Firm", "School"}
+    assert set(one_spelling(documents, Lineage(), str(tmp_path / "map.csv"))[1]) >= {"Firm", "School"}
     (tmp_path / "map.csv").write_text("label,name\n")
     with pytest.raises(ValueError, match="there is no column 'topic'; expected the columns 'label' and 'topic'"):
-        one_spelling(documents, Lineage(), False, tmp_path / "map.csv")
+        one_spelling(documents, Lineage(), str(tmp_path / "map.csv"))
 
 
 def test_the_column_of_labels_is_asked_for_in_a_terminal_and_listed_in_a_script(monkeypatch, table):
@@ -93,7 +93,9 @@ def test_the_column_of_labels_is_asked_for_in_a_terminal_and_listed_in_a_script(
 def test_suggest_fill_in_update_and_fit(run, table, tmp_path, suffix):
     path, topics = table
     model, out = tmp_path / "model", tmp_path / f"next{suffix}"
-    code, _, notes = run("fit", path, "--free", 1, "--world", "open", "--merge-similar", "--out", model, "--keep-texts")
+    code, _, notes = run(
+        "fit", path, "--free", 1, "--world", "open", "--merge-similar", "all", "--out", model, "--keep-texts"
+    )
     assert code == 0, notes
     assert "labels are column 'Thema'" in notes
     assert f"topicsteer suggest {model} {path} --for shares -n 50 --out next.xlsx" in notes
@@ -110,7 +112,18 @@ def test_suggest_fill_in_update_and_fit(run, table, tmp_path, suffix):
     filled = columns.with_columns(id=pl.Series([f"0{int(key)}" for key in ids]))
     filled = filled.with_columns(label=pl.Series([truth[key] for key in filled["id"]]))
     write_table(filled, out)
-    code, _, notes = run("fit", path, "--label-file", out, "--labels", "Thema", "--free", 1, "-o", tmp_path / "again")
+    code, _, notes = run(
+        "fit",
+        path,
+        "--label-file",
+        f"{out},labels=label,id=id",
+        "--labels",
+        "Thema",
+        "--free",
+        1,
+        "-o",
+        tmp_path / "again",
+    )
     assert code == 0, notes
     assert run("update", model, "--labels", out)[0] == 0
     for folder in (tmp_path / "again", model):

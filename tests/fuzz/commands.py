@@ -38,7 +38,7 @@ COMMANDS = {
     "label": ["table"],
 }
 OPTIONS = {
-    "column": ["--text", "--labels", "--id", "--forbidden"],
+    "column": ["--text", "--labels", "--id"],
     "table": ["--label-file", "--coder"],
     "number": [
         "--free",

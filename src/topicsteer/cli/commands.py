@@ -30,7 +30,6 @@ from topicsteer.cli.reading import (
     Embeddings,
     Free,
     Incomplete,
-    LabelMap,
     Large,
     Memory,
     MergeSimilar,
@@ -106,8 +105,7 @@ def fit(
     topics: TopicsFile = None,
     path_separator: PathSeparator = None,
     incomplete: Incomplete = False,
-    merge_similar: MergeSimilar = False,
-    label_map: LabelMap = None,
+    merge_similar: MergeSimilar = None,
     out: Annotated[Path, Option("--out", "-o", help=HELP["fit"]["out"])] = Path("model"),
     free: Free = None,
     world: World = None,
@@ -139,7 +137,7 @@ def fit(
             notify(escape(f"{topics}: {note}"))
         known = None if given is None else given.codebook
         lineage = Lineage.of(known, None, path_separator)
-        documents, named = one_spelling(documents, lineage, merge_similar, label_map)
+        documents, named = one_spelling(documents, lineage, merge_similar)
         if known is not None:  # topics that only labels have come last
             later = Codebook.of_names(
                 [*known.names, *(name for name in named if name not in known.names)], before=known
@@ -168,8 +166,7 @@ def update(
     *,
     reading: "ReadOptions",
     new_topics: Annotated[bool, Option(help=HELP["update"]["new_topics"])] = True,
-    merge_similar: MergeSimilar = False,
-    label_map: LabelMap = None,
+    merge_similar: MergeSimilar = None,
     embeddings: Embeddings = None,
     out: Annotated[Path | None, Option("--out", "-o", help=HELP["update"]["out"])] = None,
     threads: Threads = None,
@@ -186,7 +183,7 @@ def update(
         reading = reading.after(before.reading)
         lineage = Settings.of(fitted.get_params()).lineage(fitted.codebook)
         earlier = dict(zip(map(str, fitted.codebook.names), before.supervision.counts.tolist(), strict=True))
-        documents, _ = one_spelling(read_any(source, reading, fitted), lineage, merge_similar, label_map, earlier)
+        documents, _ = one_spelling(read_any(source, reading, fitted), lineage, merge_similar, earlier)
         vectors = named_embeddings(embeddings, fitted)
         fitted.update(documents, embeddings=vectors, new_topics=new_topics, progress=progress)
         if fitted.state_ is not before:

@@ -99,10 +99,7 @@ def be_quiet(context: Context, value: bool) -> bool:
 
 
 Quiet = Annotated[bool, Option("--quiet", "-q", callback=be_quiet, help=HELP["shared"]["quiet"])]
-MergeSimilar = Annotated[
-    bool, Option("--merge-similar", help=HELP["shared"]["merge_similar"], rich_help_panel=TABLE_PANEL)
-]
-LabelMap = Annotated[Path | None, Option(help=HELP["shared"]["label_map"], rich_help_panel=TABLE_PANEL)]
+MergeSimilar = Annotated[str | None, Option(help=HELP["shared"]["merge_similar"], rich_help_panel=TABLE_PANEL)]
 AsJson = Annotated[bool, Option("--json", help=HELP["shared"]["as_json"])]
 
 
@@ -120,9 +117,11 @@ Out = Annotated[Path | None, Option("--out", "-o", callback=table_file, help=HEL
 # Help texts of the reading options, by field of ReadOptions.
 READING = HELP["reading"]
 # Type and default of the fields that are not plain strings.
-KINDS: dict[str, tuple[Any, Any]] = {"text": (list[str] | None, None), "label_file": (Path | None, None)}
+KINDS: dict[str, tuple[Any, Any]] = {
+    "text": (list[str] | None, None),
+}
 # Fields that only matter for labels.
-OF_LABELS = ("labels", "label_file", "label_options", "forbidden", "separator")
+OF_LABELS = ("labels", "label_file", "separator")
 
 
 def reads(command: Command, *, labels: bool = True) -> Command:
@@ -138,8 +137,9 @@ def reads(command: Command, *, labels: bool = True) -> Command:
         from topicsteer.corpora import ReadOptions
 
         chosen = {name: given.pop(f"reading_{name}") for name in fields} | ({} if labels else {"labels": False})
-        if own := chosen.get("label_options"):
-            chosen["label_options"] = dict(pair(option) for option in own.split(","))
+        if (given_file := chosen.get("label_file")) and not Path(given_file).exists():
+            path, *own = given_file.split(",")
+            chosen |= {"label_file": path, "label_options": dict(map(pair, own))}
         command(**given, reading=ReadOptions(**chosen))
 
     parameters = []
@@ -268,8 +268,7 @@ def with_labels(reading: ReadOptions, read: Callable[[ReadOptions], T]) -> T:
 def one_spelling(
     corpus: Documents | Spool,
     lineage: Lineage,
-    merge_similar: bool,
-    label_map: Path | None,
+    merge_similar: str | None,
     known: Mapping[str, int] | None = None,
 ) -> tuple[Documents | Spool, list[Hashable]]:
     """List other spellings and near misses of labels, and merge near misses on request, or by a file.
@@ -283,8 +282,8 @@ def one_spelling(
     from topicsteer.labels.spelling import near_misses
 
     documents = corpus if isinstance(corpus, Documents) else corpus.documents
-    if label_map is not None:
-        documents = documents.renamed(read_label_map(label_map))
+    if merge_similar not in (None, "all"):
+        documents = documents.renamed(read_label_map(Path(str(merge_similar))))
     counts = label_counts(documents.labels) + label_counts(documents.forbidden)
     lineage = lineage.spelled(counts)
     names: Counter[str] = Counter()
@@ -296,10 +295,10 @@ def one_spelling(
     found = [miss for miss in near_misses(names + Counter(known)) if miss.written in names]
     if found:
         notify("Similar labels: " + escape(", ".join(f"{number}. {miss}" for number, miss in enumerate(found, 1))))
-        answer = "y" if merge_similar else ask("Merge them? y (all), n (none), or their numbers, such as 1 3")
+        answer = "y" if merge_similar == "all" else ask("Merge them? y (all), n (none), or their numbers, such as 1 3")
         merged = [miss for number, miss in enumerate(found, 1) if answer == "y" or str(number) in answer.split()]
         if not merged:
-            notify("They stay topics of their own: --merge-similar merges all, --label-map FILE some.")
+            notify("They stay topics of their own: --merge-similar all merges all, --merge-similar FILE some.")
         # A near miss of a near miss ends at its right name, because names with fewer labels come first.
         target: dict[str, str] = {}
         for miss in reversed(merged):
