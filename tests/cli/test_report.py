@@ -84,5 +84,5 @@ def test_python_writes_the_same(model, table, tmp_path):
     assert "By region" in (tmp_path / "a.html").read_text()
     with pytest.raises(ValueError, match=r"the name must end in \.html or \.htm"):
         fitted.report(tmp_path / "a.xlsx")
-    figure = plots.shares(fitted.findings.prevalence("region"))
+    figure = plots.shares(fitted.findings.shares("region"))
     assert sorted(axes.get_title(loc="left") for axes in figure.axes) == ["coffee", "tea"]

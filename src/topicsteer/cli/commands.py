@@ -255,7 +255,7 @@ def demo(
     table = model.state_.topics.table(TERMS, none=True)
     show_topics(table, "Topics of the built-in corpus", model.belief)
     with working() as progress:
-        found = model.findings.prevalence(progress=progress)
+        found = model.findings.shares(progress=progress)
     show(shares(found.table()), "Shares of the topics, from the random labels", COLUMNS)
     notify("\nAn unlabelled document, explained word by word:\n")
     Console().print(model.explain(documents.texts[documents.ids.index("scipy.linalg.svd")][:600]))
@@ -421,7 +421,7 @@ def report(
             found = fitted.evaluate(embeddings=vectors, progress=progress)
         name = title or f"Topics of {source.name if source else model}"
         if out.suffix == ".md":
-            estimated = fitted.findings.prevalence(progress=progress) if shares else None
+            estimated = fitted.findings.shares(progress=progress) if shares else None
             fitted.findings.methods(out, evaluation=found, shares=estimated, title=name)
         else:
             fitted.report(
@@ -643,7 +643,7 @@ def prevalence(
     with work_folder(model, work) as use, working() as progress:
         attach(fitted, source, reading, use, memory, progress)
         answers = read_coders(fitted, coder or [], reading)
-        found = fitted.findings.prevalence(by, coders=answers, weight=weight, cluster=cluster, progress=progress)
+        found = fitted.findings.shares(by, coders=answers, weight=weight, cluster=cluster, progress=progress)
         shown = {"shares": found.table, "differences": found.differences, "trend": found.trend}[table]()
     write(pl.DataFrame(shown, infer_schema_length=None), out, readable=shares, formats=COLUMNS)
     for sentence in found.sentences:

@@ -25,7 +25,7 @@ from topicsteer.analysis.column_formats import Column, missing
 from topicsteer.analysis.evaluation import LOGISTIC, OURS, Evaluation
 from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.map_layout import Layout
-from topicsteer.analysis.prevalence import Prevalence
+from topicsteer.analysis.prevalence import WARNING, Prevalence
 from topicsteer.analysis.survey_design import Sample, label_values
 from topicsteer.corpora import Documents, ReadOptions, ReadReport
 from topicsteer.corpora.documents import OnError
@@ -51,6 +51,7 @@ from topicsteer.report.map_page import MappedDocuments, map_table
 from topicsteer.report.methods_page import MethodsPage, Section, markdown
 from topicsteer.report.page import Example, ReportData
 from topicsteer.report.table_files import check_suffix
+from topicsteer.system.failures import warn_user
 from topicsteer.system.files import Scratch, one_at_a_time, write_text
 from topicsteer.system.types import Array, Progress
 from topicsteer.system.values import NONE
@@ -389,8 +390,44 @@ class Findings:
     def __init__(self, model: TopicModel) -> None:
         self._model = model
 
-    @one_at_a_time
     def prevalence(
+        self, by: str | Sequence[Any] | Groups | None = None, *, table: str = "shares", **options: Any
+    ) -> Frame:
+        """Table of the shares of topics in the training documents, with intervals; missing where they are not known.
+
+        Parameters
+        ----------
+        by : column name, sequence of one value per document, or Groups, optional
+            As in :meth:`shares`.
+        table : {"shares", "differences", "trend"}, default="shares"
+            Shares in all documents and in groups; differences between groups; mean changes per period.
+        **options
+            As in :meth:`shares`, which has the assumptions too. Warnings among them are warnings here.
+
+        Returns
+        -------
+        table
+            One row per topic and group, of the kind that was fitted.
+
+        Examples
+        --------
+        >>> from topicsteer import TopicModel
+        >>> texts = ["green tea leaves", "roast coffee beans", "a tea with leaves", "coffee of roast beans"] * 25
+        >>> model = TopicModel(free_topics=0).fit(texts, {row: ["tea", "coffee"][row % 2] for row in range(20)})
+        >>> model.findings.prevalence()["topic"].to_list()
+        ['coffee', 'tea']
+        """
+        found = self.shares(by, **options)
+        tables = {"shares": found.table, "differences": found.differences, "trend": found.trend}
+        if table not in tables:
+            raise ValueError(f"table is {table!r}: expected one of {', '.join(map(repr, tables))}.")
+        for sentence in found.sentences:
+            if sentence.startswith(WARNING):
+                warn_user(sentence.removeprefix(WARNING).strip())
+        return self._model._table(tables[table]())
+
+    @one_at_a_time
+    def shares(
         self,
         by: str | Sequence[Any] | Groups | None = None,
         *,
@@ -400,7 +437,7 @@ class Findings:
         level: float = 0.95,
         progress: Progress | None = None,
     ) -> Prevalence:
-        """Shares of the topics in the training documents and in groups of them, with honest intervals.
+        """Shares of the topics in the training documents and in groups of them, as a record with its assumptions.
 
         Labelled documents correct the predictions for all others. Each is predicted without its own labels, which takes
         five further guides. They are kept, so another grouping of the same model is quick.
@@ -432,7 +469,7 @@ class Findings:
         >>> from topicsteer import TopicModel
         >>> texts = ["green tea leaves", "roast coffee beans", "a tea with leaves", "coffee of roast beans"] * 25
         >>> model = TopicModel(free_topics=0).fit(texts, {row: ["tea", "coffee"][row % 2] for row in range(20)})
-        >>> found = model.findings.prevalence()
+        >>> found = model.findings.shares()
         >>> found.table()["topic"], found.documents.tolist(), found.labels[0].tolist()
         (['coffee', 'tea'], [100], [20, 20])
         """
@@ -541,7 +578,7 @@ class Findings:
         evaluation : Evaluation, optional
             Result of :meth:`evaluate`.
         shares : Prevalence, optional
-            Result of :meth:`prevalence`.
+            Result of :meth:`shares`.
         people : mapping of str to int, optional
             Labelled documents per person.
         title : str, default="Methods"
@@ -603,10 +640,10 @@ def breakdowns(model: TopicModel, by: Sequence[str | Groups], progress: Progress
         ``"date:month"`` names the period of a date. Each column has a part of its own.
     progress : callable, optional
     """
-    overall = model.findings.prevalence(progress=progress)
+    overall = model.findings.shares(progress=progress)
     found = [Breakdown.of(overall)]
     for column in by:
-        shares = model.findings.prevalence(column, progress=progress)
+        shares = model.findings.shares(column, progress=progress)
         found.append(Breakdown.of(shares, overall.sentences))
     return found
 

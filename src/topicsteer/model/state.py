@@ -343,7 +343,7 @@ def _check_range(f: Field, array: NDArray[Any], size: Mapping[str, int]) -> None
         raise StateError(f"the array {f.name!r} has values from {low} to {high}; expected {f.low:g} to {most:g}")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FittedState:
     """A fitted model.
 

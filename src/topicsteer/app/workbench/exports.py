@@ -278,7 +278,7 @@ class Exporter:
         rows = [row for row, d in self.session.decisions.items() if d.permitted or d.forbidden]
         people = Counter(person for row in rows for person in self.session.votes_of(row) if person != DECISION)
         title = f"Methods of {self.views.project.path.stem}"
-        shares = model.findings.prevalence()
+        shares = model.findings.shares()
         text = model.findings.methods(shares=shares, people=dict(people.most_common()), title=title)
         path.write_text(text, encoding="utf-8")
 
