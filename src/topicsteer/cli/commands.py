@@ -399,7 +399,6 @@ def report(
     out: Annotated[Path, Option("--out", "-o", help=HELP["report"]["out"])] = Path("report.html"),
     title: Annotated[str | None, Option(help=HELP["report"]["title"])] = None,
     by: Annotated[list[str] | None, Option("--by", help=HELP["report"]["by"])] = None,
-    shares: Annotated[bool, Option("--shares", help=HELP["report"]["shares"])] = False,
     evaluate: Annotated[bool, Option("--evaluate", help=HELP["report"]["evaluate"])] = False,
     embeddings: Embeddings = None,
     no_map: Annotated[bool, Option("--no-map", help=HELP["report"]["no_map"])] = False,
@@ -421,12 +420,10 @@ def report(
             found = fitted.evaluate(embeddings=vectors, progress=progress)
         name = title or f"Topics of {source.name if source else model}"
         if out.suffix == ".md":
-            estimated = fitted.findings.shares(progress=progress) if shares else None
+            estimated = fitted.findings.shares(progress=progress) if fitted.state_.drawn and documents else None
             fitted.findings.methods(out, evaluation=found, shares=estimated, title=name)
         else:
-            fitted.report(
-                out, title=name, by=by or (), evaluation=found, shares=shares, map=not no_map, progress=progress
-            )
+            fitted.report(out, title=name, by=by or (), evaluation=found, map=not no_map, progress=progress)
     notify(f"The report is in {escape(str(out))}.")
 
 

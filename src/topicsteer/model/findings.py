@@ -23,7 +23,7 @@ from topicsteer.analysis import map_layout as maps
 from topicsteer.analysis.agreement import comparison_table, disagreements, label_weights, people_of
 from topicsteer.analysis.column_formats import Column, missing
 from topicsteer.analysis.evaluation import LOGISTIC, OURS, Evaluation
-from topicsteer.analysis.groups import Groups
+from topicsteer.analysis.groups import Groups, likely_groups
 from topicsteer.analysis.map_layout import Layout
 from topicsteer.analysis.prevalence import WARNING, Prevalence
 from topicsteer.analysis.survey_design import Sample, label_values
@@ -33,6 +33,7 @@ from topicsteer.corpora.label_files import read_predictions
 from topicsteer.labels.codebook import Lineage
 from topicsteer.labels.coder import PEOPLE, Coder, check_coder_name, coder_of
 from topicsteer.labels.forms import NO_PARENTS
+from topicsteer.labels.supervision import CHOSEN as ORIGIN
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Kind
 from topicsteer.model.cross_fit import (
     Evidence,
@@ -724,15 +725,21 @@ def report_data(
     title: str = "Topics",
     evaluation: Evaluation | None = None,
     by: str | Sequence[str] = (),
-    shares: bool = False,
+    shares: Sequence[Breakdown] | None = None,
     map: bool | Layout = False,
     progress: Progress | None = None,
 ) -> ReportData:
-    """The content of a report; see `TopicModel.report`."""
+    """The content of a report; see `TopicModel.report`. Shares that are given are not estimated again."""
     columns = [by] if isinstance(by, str) else list(by)
     state, examples = model.state_, {}
-    parts = breakdowns(model, columns, progress) if shares or columns or state.drawn else []
+    if shares is None:
+        random = state.drawn and model.documents_ is not None
+        shares = breakdowns(model, columns, progress) if columns or random else []
+    offered: list[str] = []
     if model.documents_ is not None:
+        named = {column if isinstance(column, str) else column.column for column in columns}
+        others = {name: values for name, values in model.documents_.columns.items() if name not in (ORIGIN, *named)}
+        offered = [name for name, values in others.items() if likely_groups(name, values) is not None]
         for k, name in enumerate(state.topics.names):
             shown = [(i, model.explain(row=i)) for i in state.topics.top_rows(k, EXAMPLES)]
             examples[k] = [Example(state.topics.ids[i], e.text, e.strengths(name, MARKED)) for i, e in shown]
@@ -742,7 +749,8 @@ def report_data(
         examples=examples,
         evaluation=evaluation,
         belief=model.belief,
-        shares=parts,
+        shares=shares,
         labelled=int(state.supervision.labelled.sum()),
+        offered=offered,
         documents=document_map(model, None if isinstance(map, bool) else map, progress) if map else None,
     )

@@ -789,11 +789,13 @@ class TopicModel:
         title: str = "Topics",
         evaluation: Evaluation | None = None,
         by: str | Sequence[str] = (),
-        shares: bool = False,
         map: bool | Layout = True,
         progress: Progress | None = None,
     ) -> None:
         """Write one self-contained HTML page: shares, topics, examples, map, evaluation.
+
+        It has the shares of topics if some labels are known to be drawn at random, or with ``by``. They take as long as
+        a fit.
 
         Parameters
         ----------
@@ -806,9 +808,6 @@ class TopicModel:
         by : str or sequence of str, optional
             Columns of the documents. The report shows the shares of topics by each of them; ``"date:month"`` is a
             column of dates by month. Needs the training documents.
-        shares : bool, default=False
-            Whether to estimate the shares of topics with their intervals, as in ``findings.prevalence``, which takes as
-            long as a fit; ``by`` does it too.
         map : bool or Layout, default=True
             Whether the page has the document map, which contains the beginning of every document; or its layout.
         progress : callable, optional
@@ -819,7 +818,7 @@ class TopicModel:
         from topicsteer.report.table_files import check_suffix
 
         check_suffix(Path(path), (".html", ".htm"))
-        data = report_data(self, title=title, evaluation=evaluation, by=by, shares=shares, map=map, progress=progress)
+        data = report_data(self, title=title, evaluation=evaluation, by=by, map=map, progress=progress)
         page.write(data, path)
 
     # --- for the namespaces ---
