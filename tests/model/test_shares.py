@@ -70,7 +70,7 @@ def test_the_shares_of_all_topics_and_of_none(fitted):
     model, topics = fitted
     found = model.findings.shares()
     table = pl.DataFrame(found.table())
-    assert table.columns == ["topic", "group", "share", "low", "high", "documents", "labels", "plain", "worth"]
+    assert table.columns == ["topic", "group", "share", "low", "high", "documents", "labels", "worth"]
     assert table["topic"].to_list() == [*model.state_.topics.names, "(none)"]
     for name in ("tea", "coffee", "rail", "(none)"):
         row = table.row(by_predicate=pl.col("topic") == name, named=True)
@@ -81,8 +81,6 @@ def test_the_shares_of_all_topics_and_of_none(fitted):
     free = table.filter(pl.col("topic").is_in(model.state_.free_names))
     assert free["low"].null_count() == len(free) == len(model.state_.free_names)
     assert free["share"].null_count() == len(free)  # a figure without an interval is no share
-    plain = model.memberships()["tea"].mean()
-    assert table["plain"][table["topic"].to_list().index("tea")] == pytest.approx(plain, abs=1e-6)
 
 
 def test_labelled_documents_are_predicted_without_their_labels(fitted):
@@ -148,7 +146,6 @@ def test_groups_differences_and_trends(fitted):
     truth = tea[region == "north"].mean() - tea[region == "south"].mean()
     assert differences["low"][0] <= truth <= differences["high"][0] < 0
     assert differences["clear"].to_list() == [True]
-    assert np.isfinite(found.plain).all()
     by_month = model.findings.shares("date:month")
     assert by_month.groups[1:] == tuple(f"2024-0{m}" for m in range(1, 7))
     assert len(by_month.differences()["topic"]) == 4 * 5
@@ -270,7 +267,6 @@ def test_weights_and_clusters(fitted):
     truth = np.average(["tea" in own for own in topics], weights=weight)
     k = found.topics.index("tea")
     assert found.low[0, k] <= truth <= found.high[0, k]
-    np.testing.assert_allclose(found.plain[0, k], np.average(model.memberships()["tea"], weights=weight), atol=1e-6)
     clusters = model.findings.shares(cluster="author")
     evidence = model.findings.evidence(clusters_of("author", model.documents_.columns, 400))
     folds = evidence.sample.folds(5, 0)

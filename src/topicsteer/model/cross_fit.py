@@ -278,7 +278,7 @@ def shares(
         len(state.codebook),
         evidence.sample,
         evidence.predictions,
-        state.judged.values,
+        len(state.pattern),
         groups,
         weights,
         level,

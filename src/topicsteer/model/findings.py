@@ -272,7 +272,7 @@ class Measured:
         if not self.share_table:
             note = "Shares were not estimated: this needs the training documents. Averages of memberships are biased."
             return Section("Shares of topics", notes=[note])
-        percent = [Column(name, "share") for name in ("share", "low", "high", "plain")]
+        percent = [Column(name, "share") for name in ("share", "low", "high")]
         return Section("Shares of topics", {"intervals": "95 %"}, self.share_table, percent)
 
     def assumptions(self) -> Section:

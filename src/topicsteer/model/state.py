@@ -464,14 +464,6 @@ class FittedState:
         """Whether Ctrl-C ended the fit, or the last update, before its time."""
         return self.estimator.get("ended") == "interrupted"
 
-    @property
-    def uses_embeddings(self) -> bool:
-        """Whether the guide was learnt from embeddings too, so that new texts need them."""
-        guide = self.guide
-        if guide is None or guide["vectors"].shape[1] or not len(guide["centre"]):
-            return False
-        return bool(guide["settings"][0] > 0)  # the share of the embeddings
-
     def accepts(self, documents: Documents) -> bool:
         """Whether these are the documents of the model."""
         return fingerprint(digests(documents)) == self.fingerprint
