@@ -62,7 +62,7 @@ def measure(n):
         _, once = timed("one pass", lambda: spool(path, Path(folder) / "spool"))
         _, shares = timed("prevalence", model.findings.prevalence)
         print(f"prevalence takes {shares / once:.1f} passes", flush=True)
-        timed("prevalence by region, with the same guides", lambda: model.findings.prevalence("region"))
+        timed("prevalence by region, with the same guides", lambda: model.findings.shares("region"))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ table = example_table()  # id, text, region, date and topic; most cells of topic
 model = TopicModel(free_topics=3).fit(table)
 print(model.belief)
 
-shares = pl.DataFrame(model.findings.prevalence("region").table())
+shares = model.findings.prevalence("region")
 delivery = shares.filter(pl.col("topic") == "delivery")
 for group, share, low, high in delivery.select("group", "share", "low", "high").rows():
     print(f"delivery, {group}: {share:.0%} ({low:.0%} to {high:.0%})")

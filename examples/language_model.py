@@ -27,7 +27,7 @@ for topic, precision, recall in (
 ):
     print(f"{topic}: precision {precision:.2f}, recall {recall:.2f}")
 
-shares = pl.DataFrame(model.findings.prevalence(coders={"gpt": answers}).table())
+shares = model.findings.prevalence(coders={"gpt": answers})
 share, low, high = shares.filter(pl.col("topic") == "billing").select("share", "low", "high").row(0)
 counted = sum("billing" in answer for answer in answers) / len(answers)
 print(f"billing: {counted:.0%} of the answers, in truth about {share:.0%} ({low:.0%} to {high:.0%})")

@@ -34,6 +34,10 @@ def test_the_reference_documents_public_names_only():
     assert DOCUMENTED - {home.get(name, name) for name in LISTED} == set()
 
 
+def test_dir_shows_the_public_names_only():
+    assert set(dir(topicsteer)) == set(PUBLIC["topicsteer"].split())
+
+
 def test_unknown_name():
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         topicsteer.nothing  # noqa: B018

@@ -14,6 +14,11 @@ __all__ = ["TSNMF", "TopicModel", "__version__"]
 _HOME = {"TSNMF": "topicsteer.estimator", "TopicModel": "topicsteer.model.topic_model"}
 
 
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> object:
     """Load a public name on first use, so that ``import topicsteer`` is quick."""
     if name in _HOME:

@@ -41,7 +41,7 @@ def shares_of(forest, has, rng, labelled=300, depth=0.0, groups=None):
     sample = Sample(rows, labels, Origin.unknown(labelled), np.arange(labelled))
     names = [*(f"t{k}" for k in range(len(forest))), "(none)"]
     tree = TreeColumns(forest)
-    return prevalence(names, len(forest), sample, [Predictions(P, P[rows])], P, groups, tree=tree)
+    return prevalence(names, len(forest), sample, [Predictions(P, P[rows])], len(P), groups, tree=tree)
 
 
 def column(found, name):

@@ -61,7 +61,7 @@ def test_vectors_in_a_file(command, table):
     done = command("fit", "train.csv", "--text", "text", "--free", "0", "--embeddings", "vectors.npy")
     assert done.exit_code == 0, done.stderr
     model = TopicModel.load("model")
-    assert model.state_.uses_embeddings
+    assert model.guide_.embedding
     assert model.state_.encoder["source"].endswith("vectors.npy")
     asked = command("predict", "model", "new.parquet")
     assert asked.exit_code == 1
@@ -88,7 +88,7 @@ def test_built_in_vectors_and_none(command, table):
         model = TopicModel.load("model")
         assert model.embeddings == name
         assert bool(model.guide_.features.vectors.shape[1]) == (name == "words")
-        assert not model.state_.uses_embeddings
+        assert not model.guide_.embedding
         assert predicted(command) == predicted(command, "--embeddings", name or "none") == ["drinks", "vehicles"]
         for wrong in ("none" if name else "words", "new.npy"):
             refused = command("predict", "model", "new.parquet", "--embeddings", wrong)

@@ -54,13 +54,23 @@ def test_groups_and_time_in_the_page(run, model, table, tmp_path):
     assert "Clear differences by region" in page
 
 
-def test_shares_alone(run, model, table, tmp_path):
-    out = tmp_path / "report.html"
-    assert run("report", model, table, "--shares", "--no-map", "--out", out)[0] == 0
-    assert 'id="shares-0"' in out.read_text()
-    assert 'id="shares-1"' not in out.read_text()
+def test_shares_of_random_labels_alone(run, model, table, tmp_path):
+    out, drawn = tmp_path / "report.html", tmp_path / "drawn.csv"
     run("report", model, table, "--no-map", "--out", out)
-    assert 'id="shares-0"' not in out.read_text()
+    page = out.read_text()
+    assert 'id="shares-0"' not in page
+    assert "label 50 documents at random, drawn with suggest --how random -n 50" in page
+    assert "--by <bdi>region</bdi>" in page
+    assert "--by <bdi>date</bdi>" in page
+    read = pl.read_csv(table)
+    chosen = [None if label is None else "random" for label in read["labels"]]
+    read.with_columns(pl.Series("chosen", chosen)).write_csv(drawn)
+    TopicModel(0).fit(str(drawn)).save(tmp_path / "model")
+    assert run("report", tmp_path / "model", drawn, "--no-map", "--out", out)[0] == 0
+    page = out.read_text()
+    assert 'id="shares-0"' in page
+    assert 'id="shares-1"' not in page
+    assert "--by <bdi>chosen</bdi>" not in page
 
 
 def test_what_is_missing_is_named(run, model, table, tmp_path):
@@ -84,5 +94,5 @@ def test_python_writes_the_same(model, table, tmp_path):
     assert "By region" in (tmp_path / "a.html").read_text()
     with pytest.raises(ValueError, match=r"the name must end in \.html or \.htm"):
         fitted.report(tmp_path / "a.xlsx")
-    figure = plots.shares(fitted.findings.prevalence("region"))
+    figure = plots.shares(fitted.findings.shares("region"))
     assert sorted(axes.get_title(loc="left") for axes in figure.axes) == ["coffee", "tea"]

@@ -86,7 +86,6 @@ OPTIONS = {
         "--no-browser",
         "--no-new-topics",
         "--no-map",
-        "--shares",
     ],
 }
 WORDS = ["", " ", "-", "²", "0", "x" * 3000, "\udcff", "a\x00b"[:1], "free 1=robots", "tea;coffee", "tea", "=", "a=b"]

@@ -126,7 +126,7 @@ def forge_value(rng, value):
 def use(model, folder):
     """What a person might do with a model of somebody else."""
     texts, _ = corpus(5, seed=1)
-    needs = {"embeddings": np.ones((len(texts), 3))} if model.state_.uses_embeddings else {}
+    needs = {"embeddings": np.ones((len(texts), 3))} if model.guide_ is not None and model.guide_.embedding else {}
     yield lambda: repr(model)
     yield lambda: model.state_.topics.table(none=True)
     yield lambda: model.memberships(texts, **needs)

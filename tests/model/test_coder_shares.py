@@ -32,9 +32,9 @@ def width(found):
 
 def test_a_good_coder_narrows_and_a_random_one_does_no_harm(model, truth):
     generator = np.random.default_rng(3)
-    alone = model.findings.prevalence()
-    good = model.findings.prevalence(coders={"copy": list(truth)})
-    bad = model.findings.prevalence(coders={"dice": list(generator.choice(list(WORDS), N))})
+    alone = model.findings.shares()
+    good = model.findings.shares(coders={"copy": list(truth)})
+    bad = model.findings.shares(coders={"dice": list(generator.choice(list(WORDS), N))})
     assert (width(good) < 0.75 * width(alone)).all()
     assert (width(bad) <= 1.03 * width(alone)).all()
     shares = [(truth == name).mean() for name in good.topics]
@@ -46,14 +46,14 @@ def test_a_good_coder_narrows_and_a_random_one_does_no_harm(model, truth):
 def test_a_coder_that_saw_the_labels_changes_nothing(model, truth):
     labelled = model.state_.supervision.labelled
     cheat = [name if known else None for name, known in zip(truth, labelled, strict=True)]
-    found, alone = model.findings.prevalence(coders={"cheat": cheat}), model.findings.prevalence()
+    found, alone = model.findings.shares(coders={"cheat": cheat}), model.findings.shares()
     assert width(found).tolist() == width(alone).tolist()
     assert "as if it had seen the labels" in found.sentences[-1]
 
 
 def test_the_paper_trail_has_the_shares(model, truth):
     coders = {"copy": list(truth)}
-    found = model.findings.prevalence(coders=coders)
+    found = model.findings.shares(coders=coders)
     page = model.findings.methods(coders=coders, shares=found)
     name = found.topics[int(np.argmax(found.share[0]))]
     k = found.topics.index(name)
@@ -80,4 +80,4 @@ def test_a_column_of_the_attached_table_is_never_taken_for_labels(truth):
     texts = [f"{WORDS[name]} {i % 7}" for i, name in enumerate(truth[:60])]
     table = pl.DataFrame({"id": range(60), "text": texts, "region": ["north", "south"] * 30})
     model = TopicModel(free_topics=0, world="closed").fit(table, {i: str(truth[i]) for i in range(30)})
-    assert model.attach(table).findings.prevalence("region").groups == ("(all)", "north", "south")
+    assert model.attach(table).findings.shares("region").groups == ("(all)", "north", "south")

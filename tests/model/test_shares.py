@@ -68,9 +68,9 @@ def fitted():
 
 def test_the_shares_of_all_topics_and_of_none(fitted):
     model, topics = fitted
-    found = model.findings.prevalence()
+    found = model.findings.shares()
     table = pl.DataFrame(found.table())
-    assert table.columns == ["topic", "group", "share", "low", "high", "documents", "labels", "plain", "worth"]
+    assert table.columns == ["topic", "group", "share", "low", "high", "documents", "labels", "worth"]
     assert table["topic"].to_list() == [*model.state_.topics.names, "(none)"]
     for name in ("tea", "coffee", "rail", "(none)"):
         row = table.row(by_predicate=pl.col("topic") == name, named=True)
@@ -81,8 +81,6 @@ def test_the_shares_of_all_topics_and_of_none(fitted):
     free = table.filter(pl.col("topic").is_in(model.state_.free_names))
     assert free["low"].null_count() == len(free) == len(model.state_.free_names)
     assert free["share"].null_count() == len(free)  # a figure without an interval is no share
-    plain = model.memberships()["tea"].mean()
-    assert table["plain"][table["topic"].to_list().index("tea")] == pytest.approx(plain, abs=1e-6)
 
 
 def test_labelled_documents_are_predicted_without_their_labels(fitted):
@@ -122,23 +120,23 @@ def test_guides_with_embeddings_side_by_side():
     X = model.matrix_
     for guide, found in zip(guides, side_by_side(guides, X, embeddings=E), strict=True):
         np.testing.assert_allclose(found, guide.probabilities(X, embeddings=E), atol=1e-6)
-    assert np.isfinite(model.findings.prevalence().low).any()
+    assert np.isfinite(model.findings.shares().low).any()
 
 
 def test_groups_from_one_value_per_document(fitted):
     model, _ = fitted
     halves = pd.Series(["first", "second"], name="half").repeat(200)
-    found = model.findings.prevalence(halves)
+    found = model.findings.shares(halves)
     assert found.groups == ("(all)", "first", "second")
     assert found.by.column == "half"
-    assert model.findings.prevalence(["first"] * 200 + ["second"] * 200).groups == found.groups
+    assert model.findings.shares(["first"] * 200 + ["second"] * 200).groups == found.groups
     with pytest.raises(ValueError, match="there are 2 groups for 400 documents"):
-        model.findings.prevalence(["first", "second"])
+        model.findings.shares(["first", "second"])
 
 
 def test_groups_differences_and_trends(fitted):
     model, topics = fitted
-    found = model.findings.prevalence("region")
+    found = model.findings.shares("region")
     assert repr(found).startswith(f"<Prevalence: {len(found.topics)} topics of ")
     assert "in 2 groups by region" in repr(found)
     assert found.groups == ("(all)", "north", "south")
@@ -148,8 +146,7 @@ def test_groups_differences_and_trends(fitted):
     truth = tea[region == "north"].mean() - tea[region == "south"].mean()
     assert differences["low"][0] <= truth <= differences["high"][0] < 0
     assert differences["clear"].to_list() == [True]
-    assert np.isfinite(found.plain).all()
-    by_month = model.findings.prevalence("date:month")
+    by_month = model.findings.shares("date:month")
     assert by_month.groups[1:] == tuple(f"2024-0{m}" for m in range(1, 7))
     assert len(by_month.differences()["topic"]) == 4 * 5
     trend = pl.DataFrame(by_month.trend())
@@ -164,7 +161,7 @@ def test_a_group_with_fewer_than_ten_random_labels_has_no_share(fitted):
     rows = np.flatnonzero(model.state_.supervision.labelled)
     few, enough = set(rows[:9].tolist()), set(rows[9:20].tolist())
     group = ["few" if row in few else "enough" if row in enough else "rest" for row in range(400)]
-    found = model.findings.prevalence(group)
+    found = model.findings.shares(group)
     table = pl.DataFrame(found.table()).filter(topic="tea")
     known = dict(zip(table["group"], zip(table["labels"], table["share"], table["low"], strict=True), strict=True))
     assert known["few"] == (9, None, None)
@@ -177,7 +174,7 @@ def test_a_group_with_fewer_than_ten_random_labels_has_no_share(fitted):
 
 def test_differences_are_sorted_by_certainty(fitted):
     model, _ = fitted
-    table = pl.DataFrame(model.findings.prevalence("date:month").differences())
+    table = pl.DataFrame(model.findings.shares("date:month").differences())
     sizes = table["difference"].abs()
     inner = pl.select(pl.when(table["difference"] > 0).then(table["low"]).otherwise(table["high"])).to_series()
     certainty = sizes / (table["difference"] - inner).abs()
@@ -203,7 +200,7 @@ def test_none_is_calibrated_to_random_labels_alone():
 def test_a_trend_is_a_line_through_the_shares(fitted):
 
     model, _ = fitted
-    found = model.findings.prevalence("date:month")
+    found = model.findings.shares("date:month")
     days = np.array([day.toordinal() for day in found.by.starts])
     share = found.share.copy()
     share[1:, 0] = 0.1 + 0.02 * (days - days[0]) / 30.4
@@ -213,10 +210,10 @@ def test_a_trend_is_a_line_through_the_shares(fitted):
 
 def test_sentences_tell_what_is_assumed(fitted):
     model, _ = fitted
-    assert model.findings.prevalence().sentences[0] == "Labels: 120 drawn at random."
+    assert model.findings.shares().sentences[0] == "Labels: 120 drawn at random."
     given, _ = documents()
     plain = Documents(given.ids, given.texts, given.labels)
-    found = TopicModel(1).fit(plain).findings.prevalence()
+    found = TopicModel(1).fit(plain).findings.shares()
     assert found.sentences[0].startswith("How the 120 labelled documents were chosen is not known: it is assumed")
     assert not any("Warning" in line for line in found.sentences)
 
@@ -225,14 +222,14 @@ def test_labels_chosen_by_topic_are_noticed():
     texts, topics = pile(1500)
     rail = [row for row, own in enumerate(topics) if own == ["rail"]][:60]
     tea = [row for row, own in enumerate(topics) if own == ["tea"]][:60]
-    found = TopicModel(1).fit(texts, {row: topics[row] for row in (*rail, *tea)}).findings.prevalence()
+    found = TopicModel(1).fit(texts, {row: topics[row] for row in (*rail, *tea)}).findings.shares()
     assert any("do not look like the others" in line and "rail (too many)" in line for line in found.sentences)
 
 
 def test_suggested_labels_alone_give_no_interval():
     given, _ = documents()
     columns = {"chosen": ["suggested" if names else None for names in given.labels]}
-    found = TopicModel(1).fit(Documents(given.ids, given.texts, given.labels, columns)).findings.prevalence()
+    found = TopicModel(1).fit(Documents(given.ids, given.texts, given.labels, columns)).findings.shares()
     assert np.isnan(found.low).all()
     assert np.isnan(found.share).all()
     assert "no share is known: label 50 documents at random" in found.sentences[0]
@@ -242,14 +239,14 @@ def test_suggested_labels_alone_give_no_interval():
 def test_labels_that_never_say_no_give_no_share():
     texts, topics = pile()
     given = [own[:1] if row < 60 else None for row, own in enumerate(topics)]
-    found = TopicModel(0, complete=False).fit(texts, given).findings.prevalence()
+    found = TopicModel(0, complete=False).fit(texts, given).findings.shares()
     assert np.isnan(found.low[0, :3]).all()
     assert np.isnan(found.share[0, :3]).all()
 
 
 def test_the_number_of_labels_for_a_precision(fitted):
     model, _ = fitted
-    found = model.findings.prevalence()
+    found = model.findings.shares()
     table = found.needed_labels(0.02)
     half, more = (
         dict(zip(table["topic"], table["half"], strict=True)),
@@ -266,12 +263,11 @@ def test_the_number_of_labels_for_a_precision(fitted):
 def test_weights_and_clusters(fitted):
     model, topics = fitted
     weight = np.array(model.documents_.columns["w"])
-    found = model.findings.prevalence(weight="w", cluster="author")
+    found = model.findings.shares(weight="w", cluster="author")
     truth = np.average(["tea" in own for own in topics], weights=weight)
     k = found.topics.index("tea")
     assert found.low[0, k] <= truth <= found.high[0, k]
-    np.testing.assert_allclose(found.plain[0, k], np.average(model.memberships()["tea"], weights=weight), atol=1e-6)
-    clusters = model.findings.prevalence(cluster="author")
+    clusters = model.findings.shares(cluster="author")
     evidence = model.findings.evidence(clusters_of("author", model.documents_.columns, 400))
     folds = evidence.sample.folds(5, 0)
     authors = np.array([int(model.documents_.columns["author"][row][1:]) for row in evidence.sample.rows])
@@ -300,7 +296,7 @@ def test_near_duplicates_are_one_cluster():
 )
 def test_wrong_columns_are_named(fitted, options, words):
     with pytest.raises(ValueError, match=words):
-        fitted[0].findings.prevalence(**options)
+        fitted[0].findings.shares(**options)
 
 
 def test_a_loaded_model_needs_its_documents(fitted, tmp_path):
@@ -309,11 +305,11 @@ def test_a_loaded_model_needs_its_documents(fitted, tmp_path):
     again = TopicModel.load(tmp_path / "model")
     assert again.state_.label_origin.kind.sum() == 120 * Kind.RANDOM
     with pytest.raises(ValueError, match="This model has no documents"):
-        again.findings.prevalence()
-    found = again.attach(model.documents_).findings.prevalence("region")
-    np.testing.assert_array_equal(found.low, model.findings.prevalence("region").low)
+        again.findings.shares()
+    found = again.attach(model.documents_).findings.shares("region")
+    np.testing.assert_array_equal(found.low, model.findings.shares("region").low)
     kept, before = again.findings.evidence(), again.state_
-    again.attach(model.documents_).findings.prevalence("date:month")  # the same documents, read again: no new guides
+    again.attach(model.documents_).findings.shares("date:month")  # the same documents, read again: no new guides
     assert again.findings.evidence() is kept
     assert same_but_texts(before, again.state_)
     again.update(Documents(["new"], ["kettle leaves cup"], [["tea"]]))
@@ -363,16 +359,14 @@ def test_a_corpus_on_disk_gives_the_same_shares_and_is_read_twice_at_most(table,
     load, take = BlockFolder.each, BlockFolder.take
     monkeypatch.setattr(BlockFolder, "each", lambda self, *given: rows.append(self.shape[0]) or load(self, *given))
     monkeypatch.setattr(BlockFolder, "take", lambda self, own: rows.append(len(own)) or take(self, own))
-    found = model.findings.prevalence("date:month", weight="w")
+    found = model.findings.shares("date:month", weight="w")
     assert sum(rows) <= 2 * 400 + 120  # labelled documents are compared with each other as well
     monkeypatch.undo()
-    same = TopicModel(2, world="open").fit(table).findings.prevalence("date:month", weight="w")
+    same = TopicModel(2, world="open").fit(table).findings.shares("date:month", weight="w")
     assert found.groups == same.groups
     np.testing.assert_allclose(found.share, same.share, atol=1e-5)
     np.testing.assert_allclose(found.low, same.low, atol=1e-5)
     loaded_from = tmp_path / "model"
     model.save(loaded_from)
     again = TopicModel.load(loaded_from).attach(spool(table, tmp_path / "spool"))
-    np.testing.assert_allclose(
-        again.findings.prevalence("region").low, model.findings.prevalence("region").low, atol=1e-9
-    )
+    np.testing.assert_allclose(again.findings.shares("region").low, model.findings.shares("region").low, atol=1e-9)

@@ -1,8 +1,11 @@
+import copy
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from problems import planted_texts
+from sklearn.exceptions import NotFittedError
 
 from topicsteer import TopicModel
 from topicsteer.analysis.topics import Topics
@@ -378,3 +381,46 @@ def test_words_of_an_unknown_topic_and_texts_instead_of_lists_are_errors():
         check_keywords("keywords", {"milk": ["cow"]}, ["tea"])
     with pytest.raises(ValueError, match="expected a list of words"):
         check_keywords("banned", {"tea": "leaf"}, ["tea"])
+
+
+def test_before_a_fit_every_result_is_an_error_that_names_fit():
+    empty = TopicModel(1)
+    for ask in (lambda: empty.state_, lambda: empty.predict(["tea"]), empty.memberships, lambda: empty.topics):
+        with pytest.raises(NotFittedError, match=r"is not fitted, so it has no .*: call fit"):
+            ask()
+    assert not hasattr(empty, "state_")
+    assert repr(copy.copy(empty)) == "<TopicModel: not fitted, 1 free topics>"
+    with pytest.raises(AttributeError, match="a TopicModel has no 'topicz'"):
+        TopicModel(1).fit(TEXTS, LABELS).topicz  # noqa: B018
+
+
+def test_tables_have_the_index_of_a_pandas_frame():
+    frame = pd.DataFrame({"text": TEXTS, "label": [names[0] if names else None for names in LABELS]})
+    frame = frame.sample(frac=1, random_state=0)
+    model = TopicModel(1).fit(frame, "label", text="text")
+    fitted, asked = model.memberships(), model.memberships(frame)
+    assert fitted.index.tolist() == asked.index.tolist() == frame.index.tolist()
+    joined = frame.join(asked)
+    tea = joined["text"].str.contains("tea")
+    assert joined["tea"][tea].mean() > joined["tea"][~tea].mean() + 0.3
+    some = frame["text"]
+    found = model.predict(some)
+    assert found.index.tolist() == some.index.tolist()
+    assert found.tolist() == model.predict(some.tolist())
+    assert isinstance(model.findings.prevalence(), pd.DataFrame)
+
+
+def test_the_methods_of_an_estimator(model):
+    P = model.predict_proba(TEXTS)
+    np.testing.assert_allclose(P, model.memberships(TEXTS).drop("id").to_numpy())
+    truth = [["tea"] if "tea" in text else ["coffee"] if "coffee" in text else ["(none)"] for text in TEXTS]
+    assert 0.8 < model.score(TEXTS, truth) <= 1
+    turned = [["coffee"] if own == ["tea"] else ["tea"] for own in truth]
+    assert model.score(TEXTS, turned) < model.score(TEXTS, truth)
+    again = TopicModel(1)
+    np.testing.assert_array_equal(again.fit_transform(TEXTS, LABELS), again.state_.document_topics)
+
+
+def test_representations_are_short(model):
+    parts = [model.state_, model.state_.topics, model.guide_, model.predictor_, model.state_.judged, model.evaluate()]
+    assert all(len(repr(part)) < 120 for part in (*parts, model.findings.shares(), model.state_.supervision))

@@ -150,7 +150,7 @@ def test_shares_add_up_in_every_group(fitted):
     """Labels at random levels: a topic is its rest plus the topics below, and rests have rows of their own."""
     model, _, truth = fitted
     groups = Groups("half", ("first", "second"), np.arange(200) // 100)
-    found = model.findings.prevalence(groups)
+    found = model.findings.shares(groups)
     assert set(found.rests) == {"sport, nothing below", "arts, nothing below"}
     place = {name: k for k, name in enumerate(found.topics)}
     assert found.topics[place["sport"] + 1] == "sport, nothing below"

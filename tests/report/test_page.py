@@ -13,6 +13,7 @@ from problems import make_shares, make_topics
 
 from topicsteer.analysis.evaluation import Evaluation, Scores
 from topicsteer.metrics import AveragePrecision, Decisions
+from topicsteer.report.breakdown import Breakdown
 from topicsteer.report.page import Example, ReportData, render_report, write
 
 VOID = {"meta", "input", "link", "br", "img"}
@@ -132,8 +133,8 @@ def test_a_long_table_of_shares_is_cut_and_says_so():
     assert len(page) < 6_000_000
 
 
-def test_a_report_without_shares_has_no_such_section():
-    assert "shares" not in Page(render_report(make_data())).ids
+def test_a_report_without_shares_has_no_such_table():
+    assert "shares-0-table" not in Page(render_report(make_data())).ids
     assert "shares" in Page(render_report(make_data(shares=[make_shares(["topic 0"], ["all"], "")]))).ids
 
 
@@ -234,10 +235,10 @@ def test_the_page_shows_no_share_without_an_interval_and_the_table_ends_with_non
 
 
 def test_the_report_shows_the_one_verdict():
-    evaluation = make_evaluation(not_judged=("tea",))
+    evaluation = make_evaluation(not_judged=("tea",), scope="Scores of 60 documents (drawn at random).")
     page = render_report(make_data(evaluation=evaluation))
     text = Page(page).text()
-    assert len(evaluation.judgement.findings) == 4
+    assert len(evaluation.judgement.findings) == 5
     for finding in evaluation.judgement.findings:
         assert finding.text in text
         assert f'<p class="note {finding.tone}">{finding.text}</p>' in page
@@ -294,3 +295,24 @@ def test_write_replaces_the_file_only_when_it_is_whole(tmp_path, monkeypatch):
         write(make_data(title="Third"), path)
     assert "Another" in path.read_text("utf-8")
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_the_report_begins_with_shares_the_largest_first_and_then_topics_by_size():
+    names = make_topics(known=3, free=1).names
+    table = {"topic": list(names), "group": ["(all)"] * 4, "share": [0.1, 0.4, 0.3, None]}
+    table |= {"low": [0.05, 0.3, 0.2, None], "high": [0.2, 0.5, 0.4, None]}
+    data = make_data(topics=make_topics(known=3, free=1), shares=[Breakdown("", ["(all)"], None, table)])
+    page = render_report(data)
+    parts = [page.index(f'<section id="{key}"') for key in ("shares", "topics", "all")]
+    assert parts == sorted(parts)
+    bars = re.findall(r'<text class="group"[^>]*>([^<]+)</text>', page[parts[0] : parts[1]])
+    assert bars == [names[1], names[2], names[0]]  # the free topic has no share
+    cards = re.findall(r'<article class="card [a-z]+" id="topic-(\d)"', page)
+    assert [card for card in cards if card != "4"] == ["2", "3", "1"]
+    assert page.index("<details>", parts[2]) < page.index('id="topic-table"')
+
+
+def test_a_report_without_shares_reads_how_to_learn_them_and_which_columns_are_groups():
+    text = " ".join(Page(render_report(make_data(offered=["region", "date"]))).text().split())
+    assert "No share is known: label 50 documents at random, drawn with suggest --how random -n 50" in text
+    assert "topicsteer report with --by region , --by date" in text or "--by region, --by date" in text

@@ -282,6 +282,11 @@ class Evaluation:
     scope: str = ""
     forest: Forest = FLAT
 
+    def __repr__(self) -> str:
+        return (
+            f"<Evaluation: {len(self.names):,} topics, {self.labelled:,} labelled documents; see verdict and table()>"
+        )
+
     @property
     def macro(self) -> dict[str, float]:
         """Macro average precision of each method: the mean over topics."""

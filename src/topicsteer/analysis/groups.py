@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,8 @@ FORMS = (
 )
 # A column with more distinct values than this is no group.
 MOST_GROUPS = 1000
+# A column without dates looks like groups up to this number of values.
+FEW_GROUPS = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +149,18 @@ def column_groups(columns: Mapping[str, Sequence[Any]], by: str) -> Groups:
         hint = f" Did you mean {near!r}?" if near else ""
         raise ValueError(f"there is no column {column!r} to group by; the further columns are: {known}.{hint}")
     return Groups.of(columns[column], column, period)
+
+
+def likely_groups(name: str, values: Sequence[object]) -> Groups | None:
+    """Return groups by value or by period; None if most values are missing, or if there are too many or one."""
+    filled = [value for value in values if not is_missing(value)]
+    if len(filled) < max(2, len(values) // 2) or len(set(map(str, filled))) < 2:
+        return None
+    with suppress(ValueError):  # too many values
+        groups = Groups.of(values, name)
+        known = len(groups.starts) if groups.period else len(set(map(str, filled)))
+        return groups if known > 1 and (groups.period is not None or known <= FEW_GROUPS) else None
+    return None
 
 
 def _closed(groups: Groups) -> Groups:

@@ -504,7 +504,7 @@ class TreeColumns:
 def spread_out(share: Array, width: Array, total: float) -> Array:
     """Return shares that are at least 0 and have the given sum, each moved in proportion to the square of its width.
 
-    Shares without an interval (NaN) move first: they are plain averages.
+    Shares without an interval (NaN) move first.
 
     Examples
     --------
@@ -541,7 +541,6 @@ COLUMNS = (
     Column("high", "share"),
     Column("documents", "count"),
     Column("labels", "count"),
-    Column("plain", "share"),
     Column("worth", "number"),
     Column("difference", "share"),
     Column("change", "share"),
@@ -549,7 +548,7 @@ COLUMNS = (
 
 Table = dict[str, list[Any]]
 # Arrays of a `Prevalence` with one row per group and one column per topic.
-ARRAYS = ("share", "low", "high", "plain", "worth", "labels", "drawn", "variance")
+ARRAYS = ("share", "low", "high", "worth", "labels", "drawn", "variance")
 
 
 @dataclass(frozen=True, eq=False)
@@ -564,8 +563,8 @@ class Prevalence:
         ``(all)``, followed by the groups.
     by : Groups or None
         The groups of the documents.
-    share, low, high, plain, worth : array (n_groups, n_topics)
-        Shares, ends of their intervals, plain averages of memberships, and worth of the predictions.
+    share, low, high, worth : array (n_groups, n_topics)
+        Shares, ends of their intervals, and worth of the predictions.
         Without random labels there is no interval, and so no share: they are NaN.
     documents : array of int (n_groups,)
         Number of documents.
@@ -587,7 +586,6 @@ class Prevalence:
     share: Array
     low: Array
     high: Array
-    plain: Array
     worth: Array
     documents: NDArray[np.int64]
     labels: NDArray[np.int64]
@@ -619,10 +617,10 @@ class Prevalence:
         return replace(self, groups=self.groups[:1], by=None, sentences=sentences, **fewer)
 
     def table(self) -> Table:
-        """Return one row per topic and group: topic, group, share, low, high, documents, labels, plain, worth."""
+        """Return one row per topic and group: topic, group, share, low, high, documents, labels, worth."""
         pairs = [(k, g) for k in range(len(self.topics)) for g in range(len(self.groups)) if self.documents[g]]
         table: Table = {"topic": [self.topics[k] for k, _ in pairs], "group": [self.groups[g] for _, g in pairs]}
-        for name in ("share", "low", "high", "documents", "labels", "plain", "worth"):
+        for name in ("share", "low", "high", "documents", "labels", "worth"):
             values = np.broadcast_to(getattr(self, name).T, self.share.T.shape)  # documents are the same for all topics
             table[name] = [None if np.isnan(values[pair]) else values[pair].item() for pair in pairs]
         return table
@@ -746,7 +744,7 @@ def prevalence(
     n_known: int,
     sample: Sample,
     predictions: Sequence[Predictions],
-    memberships: Array,
+    n: int,
     groups: Groups | None = None,
     weights: Array | None = None,
     level: float = 0.95,
@@ -765,8 +763,8 @@ def prevalence(
         The labelled documents; its labels have one column per known topic and one for ``(none)``.
     predictions : sequence of Predictions
         Predictions, with the same columns as the labels.
-    memberships : array (n_documents, n_topics)
-        The memberships of the model, for plain averages.
+    n : int
+        Number of documents.
     groups : Groups, optional
     weights : array (n_documents,), optional
         Survey weights.
@@ -777,22 +775,14 @@ def prevalence(
     tree : TreeColumns, optional
         The tree of the topics: shares then add up, and each topic with others below it has a rest.
     """
-    v = np.ones(len(memberships)) if weights is None else np.asarray(weights, dtype=np.float64)
+    v = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
     tree = tree or TreeColumns(Forest((-1,) * n_known))
     found = estimate(sample, predictions, groups, v, level, tree)
-    inside = groups or Groups.none(len(v))
-    n_groups = len(inside.names)
+    inside = groups or Groups.none(n)
     rests = tree.names(topics)
-    totals, plain = np.zeros(n_groups + 1), np.zeros((n_groups + 1, len(topics) + len(rests)))
-    places = [*range(n_known), *range(len(topics) - 1, plain.shape[1])]  # columns with labels
-    for rows in slices(len(v), ROWS):
-        which = indicator(inside.codes[rows], n_groups, v[rows])
-        block = np.asarray(memberships[rows], dtype=np.float64)
-        plain += which @ tree.predictions(block)
-        totals += np.asarray(which.sum(axis=1)).ravel()
-    plain /= np.maximum(totals, 1e-300)[:, None]
-    share = np.where(np.isnan(found.low), plain[:, places], found.share)
-    low, high = found.low.copy(), found.high.copy()
+    width = len(topics) + len(rests)
+    places = [*range(n_known), *range(len(topics) - 1, width)]  # columns with labels
+    share, low, high = found.share.copy(), found.low.copy(), found.high.copy()
     tree.add_up(sample.labels, share, low, high)
     few = found.drawn < FEW_LABELS
     few[0] = False
@@ -800,7 +790,7 @@ def prevalence(
     share[np.isnan(low)] = np.nan
 
     def widened(values: NDArray[Any], missing: Any) -> Any:
-        every = np.broadcast_to(np.asarray(missing), plain.shape).astype(values.dtype)
+        every = np.full((len(values), width), missing, dtype=values.dtype)
         every[:, places] = values
         return every
 
@@ -811,9 +801,8 @@ def prevalence(
         share=widened(share, np.nan),
         low=widened(low, np.nan),
         high=widened(high, np.nan),
-        plain=plain,
         worth=widened(found.worth, np.nan),
-        documents=np.concatenate([[len(v)], inside.counts]),
+        documents=np.concatenate([[n], inside.counts]),
         labels=widened(found.labels, 0),
         drawn=widened(found.drawn, 0),
         variance=widened(found.variance, 1.0),

@@ -36,7 +36,7 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Topics:
     """Named topics with their terms and documents; the known ones come first.
 

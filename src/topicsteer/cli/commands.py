@@ -271,7 +271,7 @@ def demo(
     table = model.state_.topics.table(TERMS, none=True)
     show_topics(table, "Topics of the built-in corpus", model.belief)
     with working() as progress:
-        found = model.findings.prevalence(progress=progress)
+        found = model.findings.shares(progress=progress)
     show(shares(found.table()), "Shares of the topics, from the random labels", COLUMNS)
     notify("\nAn unlabelled document, explained word by word:\n")
     Console().print(model.explain(documents.texts[documents.ids.index("scipy.linalg.svd")][:600]))
@@ -417,7 +417,6 @@ def report(
     out: Annotated[Path, Option("--out", "-o", help=HELP["report"]["out"])] = Path("report.html"),
     title: Annotated[str | None, Option(help=HELP["report"]["title"])] = None,
     by: Annotated[list[str] | None, Option("--by", help=HELP["report"]["by"])] = None,
-    shares: Annotated[bool, Option("--shares", help=HELP["report"]["shares"])] = False,
     evaluate: Annotated[bool, Option("--evaluate", help=HELP["report"]["evaluate"])] = False,
     embeddings: Embeddings = None,
     no_map: Annotated[bool, Option("--no-map", help=HELP["report"]["no_map"])] = False,
@@ -439,12 +438,10 @@ def report(
             found = fitted.evaluate(embeddings=vectors, progress=progress)
         name = title or f"Topics of {source.name if source else model}"
         if out.suffix == ".md":
-            estimated = fitted.findings.prevalence(progress=progress) if shares else None
+            estimated = fitted.findings.shares(progress=progress) if fitted.state_.drawn and documents else None
             fitted.findings.methods(out, evaluation=found, shares=estimated, title=name)
         else:
-            fitted.report(
-                out, title=name, by=by or (), evaluation=found, shares=shares, map=not no_map, progress=progress
-            )
+            fitted.report(out, title=name, by=by or (), evaluation=found, map=not no_map, progress=progress)
     notify(f"The report is in {escape(str(out))}.")
 
 
@@ -650,7 +647,7 @@ def prevalence(
     with work_folder(model, work) as use, working() as progress:
         attach(fitted, source, reading, use, memory, progress)
         answers = read_coders(fitted, coder or [], reading)
-        found = fitted.findings.prevalence(by, coders=answers, weight=weight, cluster=cluster, progress=progress)
+        found = fitted.findings.shares(by, coders=answers, weight=weight, cluster=cluster, progress=progress)
         shown = {"shares": found.table, "differences": found.differences, "trend": found.trend}[table]()
     write(pl.DataFrame(shown, infer_schema_length=None), out, readable=shares, formats=COLUMNS)
     for sentence in found.sentences:

@@ -23,7 +23,7 @@ from topicsteer.system.values import CHOSEN, PROBABILITY, is_missing
 __all__ = ["CHOSEN", "FORBIDDEN", "PERMITTED", "PROBABILITY", "UNKNOWN", "State", "Supervision"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Supervision:
     """The known topics of each document: permitted, forbidden or unknown.
 

@@ -267,7 +267,7 @@ def shares(
         len(state.codebook),
         evidence.sample,
         evidence.predictions,
-        state.judged.values,
+        len(state.pattern),
         groups,
         weights,
         level,

@@ -23,9 +23,9 @@ from topicsteer.analysis import map_layout as maps
 from topicsteer.analysis.agreement import comparison_table, disagreements, label_weights, people_of
 from topicsteer.analysis.column_formats import Column, missing
 from topicsteer.analysis.evaluation import LOGISTIC, OURS, Evaluation
-from topicsteer.analysis.groups import Groups
+from topicsteer.analysis.groups import Groups, likely_groups
 from topicsteer.analysis.map_layout import Layout
-from topicsteer.analysis.prevalence import Prevalence
+from topicsteer.analysis.prevalence import WARNING, Prevalence
 from topicsteer.analysis.survey_design import Sample, label_values
 from topicsteer.corpora import Documents, ReadOptions, ReadReport
 from topicsteer.corpora.documents import OnError
@@ -33,6 +33,7 @@ from topicsteer.corpora.label_files import read_predictions
 from topicsteer.labels.codebook import Lineage
 from topicsteer.labels.coder import PEOPLE, Coder, check_coder_name, coder_of
 from topicsteer.labels.forms import NO_PARENTS
+from topicsteer.labels.supervision import CHOSEN as ORIGIN
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Kind
 from topicsteer.model.cross_fit import (
     Evidence,
@@ -51,6 +52,7 @@ from topicsteer.report.map_page import MappedDocuments, map_table
 from topicsteer.report.methods_page import MethodsPage, Section, markdown
 from topicsteer.report.page import Example, ReportData
 from topicsteer.report.table_files import check_suffix
+from topicsteer.system.failures import warn_user
 from topicsteer.system.files import Scratch, one_at_a_time, write_text
 from topicsteer.system.types import Array, Progress
 from topicsteer.system.values import NONE
@@ -270,7 +272,7 @@ class Measured:
         if not self.share_table:
             note = "Shares were not estimated: this needs the training documents. Averages of memberships are biased."
             return Section("Shares of topics", notes=[note])
-        percent = [Column(name, "share") for name in ("share", "low", "high", "plain")]
+        percent = [Column(name, "share") for name in ("share", "low", "high")]
         return Section("Shares of topics", {"intervals": "95 %"}, self.share_table, percent)
 
     def assumptions(self) -> Section:
@@ -389,8 +391,44 @@ class Findings:
     def __init__(self, model: TopicModel) -> None:
         self._model = model
 
-    @one_at_a_time
     def prevalence(
+        self, by: str | Sequence[Any] | Groups | None = None, *, table: str = "shares", **options: Any
+    ) -> Frame:
+        """Table of the shares of topics in the training documents, with intervals; missing where they are not known.
+
+        Parameters
+        ----------
+        by : column name, sequence of one value per document, or Groups, optional
+            As in :meth:`shares`.
+        table : {"shares", "differences", "trend"}, default="shares"
+            Shares in all documents and in groups; differences between groups; mean changes per period.
+        **options
+            As in :meth:`shares`, which has the assumptions too. Warnings among them are warnings here.
+
+        Returns
+        -------
+        table
+            One row per topic and group, of the kind that was fitted.
+
+        Examples
+        --------
+        >>> from topicsteer import TopicModel
+        >>> texts = ["green tea leaves", "roast coffee beans", "a tea with leaves", "coffee of roast beans"] * 25
+        >>> model = TopicModel(free_topics=0).fit(texts, {row: ["tea", "coffee"][row % 2] for row in range(20)})
+        >>> model.findings.prevalence()["topic"].to_list()
+        ['coffee', 'tea']
+        """
+        found = self.shares(by, **options)
+        tables = {"shares": found.table, "differences": found.differences, "trend": found.trend}
+        if table not in tables:
+            raise ValueError(f"table is {table!r}: expected one of {', '.join(map(repr, tables))}.")
+        for sentence in found.sentences:
+            if sentence.startswith(WARNING):
+                warn_user(sentence.removeprefix(WARNING).strip())
+        return self._model._table(tables[table]())
+
+    @one_at_a_time
+    def shares(
         self,
         by: str | Sequence[Any] | Groups | None = None,
         *,
@@ -400,7 +438,7 @@ class Findings:
         level: float = 0.95,
         progress: Progress | None = None,
     ) -> Prevalence:
-        """Shares of the topics in the training documents and in groups of them, with honest intervals.
+        """Shares of the topics in the training documents and in groups of them, as a record with its assumptions.
 
         Labelled documents correct the predictions for all others. Each is predicted without its own labels, which takes
         five further guides. They are kept, so another grouping of the same model is quick.
@@ -432,7 +470,7 @@ class Findings:
         >>> from topicsteer import TopicModel
         >>> texts = ["green tea leaves", "roast coffee beans", "a tea with leaves", "coffee of roast beans"] * 25
         >>> model = TopicModel(free_topics=0).fit(texts, {row: ["tea", "coffee"][row % 2] for row in range(20)})
-        >>> found = model.findings.prevalence()
+        >>> found = model.findings.shares()
         >>> found.table()["topic"], found.documents.tolist(), found.labels[0].tolist()
         (['coffee', 'tea'], [100], [20, 20])
         """
@@ -541,7 +579,7 @@ class Findings:
         evaluation : Evaluation, optional
             Result of :meth:`evaluate`.
         shares : Prevalence, optional
-            Result of :meth:`prevalence`.
+            Result of :meth:`shares`.
         people : mapping of str to int, optional
             Labelled documents per person.
         title : str, default="Methods"
@@ -603,10 +641,10 @@ def breakdowns(model: TopicModel, by: Sequence[str | Groups], progress: Progress
         ``"date:month"`` names the period of a date. Each column has a part of its own.
     progress : callable, optional
     """
-    overall = model.findings.prevalence(progress=progress)
+    overall = model.findings.shares(progress=progress)
     found = [Breakdown.of(overall)]
     for column in by:
-        shares = model.findings.prevalence(column, progress=progress)
+        shares = model.findings.shares(column, progress=progress)
         found.append(Breakdown.of(shares, overall.sentences))
     return found
 
@@ -687,15 +725,21 @@ def report_data(
     title: str = "Topics",
     evaluation: Evaluation | None = None,
     by: str | Sequence[str] = (),
-    shares: bool = False,
+    shares: Sequence[Breakdown] | None = None,
     map: bool | Layout = False,
     progress: Progress | None = None,
 ) -> ReportData:
-    """The content of a report; see `TopicModel.report`."""
+    """The content of a report; see `TopicModel.report`. Shares that are given are not estimated again."""
     columns = [by] if isinstance(by, str) else list(by)
     state, examples = model.state_, {}
-    parts = breakdowns(model, columns, progress) if shares or columns or state.drawn else []
+    if shares is None:
+        random = state.drawn and model.documents_ is not None
+        shares = breakdowns(model, columns, progress) if columns or random else []
+    offered: list[str] = []
     if model.documents_ is not None:
+        named = {column if isinstance(column, str) else column.column for column in columns}
+        others = {name: values for name, values in model.documents_.columns.items() if name not in (ORIGIN, *named)}
+        offered = [name for name, values in others.items() if likely_groups(name, values) is not None]
         for k, name in enumerate(state.topics.names):
             shown = [(i, model.explain(row=i)) for i in state.topics.top_rows(k, EXAMPLES)]
             examples[k] = [Example(state.topics.ids[i], e.text, e.strengths(name, MARKED)) for i, e in shown]
@@ -705,7 +749,8 @@ def report_data(
         examples=examples,
         evaluation=evaluation,
         belief=model.belief,
-        shares=parts,
+        shares=shares,
         labelled=int(state.supervision.labelled.sum()),
+        offered=offered,
         documents=document_map(model, None if isinstance(map, bool) else map, progress) if map else None,
     )

@@ -204,18 +204,27 @@ def _wrong_rows(path: Path, found: int, rows: int, left_out: int) -> str:
     return f"{path} has {found:,} rows, and the table has {rows:,}{without}: expected one row per row of the table."
 
 
-def frame(columns: Mapping[str, Any], pandas: bool) -> Frame:
-    """Return columns as a DataFrame of pandas or of polars."""
+def frame(columns: Mapping[str, Any], pandas: bool, index: Any = None) -> Frame:
+    """Return columns as a DataFrame of pandas, with an index if there is one, or of polars."""
     import narwhals.stable.v2 as nw
 
     table = dict(columns)
     if isinstance(table.get("id"), list):
         table["id"] = one_type(table["id"])
-    return nw.from_dict(table, backend="pandas" if pandas else "polars").to_native()
+    found = nw.from_dict(table, backend="pandas" if pandas else "polars").to_native()
+    return found if index is None or not pandas else found.set_axis(index)
+
+
+def index_of(source: object, documents: Documents) -> Any:
+    """Return the index of the documents in a frame or series of pandas; None of any other source."""
+    if not is_pandas(source):
+        return None
+    index: Any = getattr(source, "index")  # noqa: B009
+    return index if len(index) == len(documents) else index.delete(list(documents.report.left_out))
 
 
 def is_pandas(source: object) -> bool:
-    """Whether a source is a pandas DataFrame."""
+    """Whether a source is a DataFrame or Series of pandas."""
     return type(source).__module__.startswith("pandas")
 
 
@@ -240,7 +249,7 @@ def embed_new(source: Embeddings | None, texts: Sequence[str], width: int, encod
     return found
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Predictor:
     """A fitted state with its vectoriser, estimator and guide, each built on first use.
 

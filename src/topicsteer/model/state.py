@@ -343,7 +343,7 @@ def _check_range(f: Field, array: NDArray[Any], size: Mapping[str, int]) -> None
         raise StateError(f"the array {f.name!r} has values from {low} to {high}; expected {f.low:g} to {most:g}")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FittedState:
     """A fitted model.
 
@@ -463,14 +463,6 @@ class FittedState:
     def interrupted(self) -> bool:
         """Whether Ctrl-C ended the fit, or the last update, before its time."""
         return self.estimator.get("ended") == "interrupted"
-
-    @property
-    def uses_embeddings(self) -> bool:
-        """Whether the guide was learnt from embeddings too, so that new texts need them."""
-        guide = self.guide
-        if guide is None or guide["vectors"].shape[1] or not len(guide["centre"]):
-            return False
-        return bool(guide["settings"][0] > 0)  # the share of the embeddings
 
     def accepts(self, documents: Documents) -> bool:
         """Whether these are the documents of the model."""

@@ -7,14 +7,14 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
 from topicsteer.analysis.topics import believed
 from topicsteer.corpora import Documents, ReadOptions
 from topicsteer.corpora.documents import Names
-from topicsteer.labels.supervision import PERMITTED
+from topicsteer.labels.supervision import PERMITTED, UNKNOWN
 from topicsteer.model.predictor import (
     AnyEmbeddings,
     Predictor,
@@ -23,6 +23,7 @@ from topicsteer.model.predictor import (
     for_documents,
     frame,
     frames_of,
+    index_of,
     is_pandas,
     missing_embeddings,
     parameters_of,
@@ -155,6 +156,8 @@ class TopicModel:
     _work: Scratch
     # Folder that the model was loaded from or saved to, and its version there.
     _source: tuple[Path, Version]
+    # Index of the training documents in a pandas frame.
+    _index: Any = None
 
     def __init__(
         self,
@@ -186,6 +189,15 @@ class TopicModel:
         self.embeddings = embeddings
         self.random_state = random_state
         self.threads = threads
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if not name.startswith("__") and "state_" not in vars(self):
+                from sklearn.exceptions import NotFittedError
+
+                raise NotFittedError(f"this TopicModel is not fitted, so it has no {name}: call fit, or load a model.")
+            raise AttributeError(f"a TopicModel has no {name!r}.")
 
     def get_params(self) -> dict[str, Any]:
         """Return the arguments that the model was made with."""
@@ -299,6 +311,7 @@ class TopicModel:
         self.state_, self.documents_ = replace(state, seconds=progress.end(), frames=self._frames), corpus.documents
         self._rows, self._work = corpus.rows, work  # the folder lives as long as the model
         self.__dict__.pop("_source", None)  # a new model may replace any other
+        self._index = index_of(source, corpus.documents)
         self._encoder, self._embeddings = encode, E
         if copies := self.state_.topics.copies():
             listed = ", ".join(f"{free!r} ({name!r})" for free, name in copies)
@@ -400,7 +413,7 @@ class TopicModel:
             progress=progress,
         )
         if state is not self.state_:
-            self._rows = self._embeddings = None
+            self._rows = self._embeddings = self._index = None
             self.documents_ = None if state.texts is None else Documents(state.ids, state.texts)
         self.state_ = state
         return self
@@ -502,10 +515,11 @@ class TopicModel:
                 raise ValueError("The spooled documents have other terms than the model: use the same vectoriser.")
             self._rows = source.matrix
         self.documents_, self.state_ = documents, replace(self.state_, texts=documents.texts)
+        self._index = index_of(source, documents)
         return self
 
     def __repr__(self) -> str:
-        if not hasattr(self, "state_"):
+        if "state_" not in vars(self):
             wanted = "" if self.free_topics is None else f", {self.free_topics} free topics"
             return f"<TopicModel: not fitted{wanted}>"
         known, free = len(self.state_.codebook), len(self.state_.free_names)
@@ -608,21 +622,21 @@ class TopicModel:
         table
             The id, one column per known topic, one per free topic, and ``(none)``. The last is 0 in a closed world,
             except for documents that are marked as having none of the topics. New documents have one row for every row
-            of their table, in its order; a row without a text has NaN.
+            of their table, in its order; a row without a text has NaN. A pandas table has the index of its documents.
         """
         names = (*self.state_.topics.names, NONE)
         if source is None:
             topics = self.state_.topics
-            return self._table(columns(topics.ids, names, topics.all_memberships()))
+            return frame(columns(topics.ids, names, topics.all_memberships()), self._frames == "pandas", self._index)
         documents = documents_of(source, False, text, id, like=self._columns, keep_all=True)
         found = self.predictor_.predict(documents, for_documents(embeddings, documents))
         pandas = is_pandas(source) if hasattr(source, "columns") else self._frames == "pandas"
-        return frame(columns(documents.ids, names, found.memberships), pandas)
+        return frame(columns(documents.ids, names, found.memberships), pandas, index_of(source, documents))
 
     def predict(
         self, texts: Iterable[str], *, embeddings: Embeddings | None = None, ancestors: bool = False
     ) -> list[list[str]]:
-        """Return the known topics of new texts, strongest first; none of empty texts.
+        """Return the known topics of new texts, strongest first; none of empty texts. A pandas series keeps its index.
 
         A topic is predicted if its membership is at or above its threshold. In a tree these are the deepest topics.
 
@@ -634,7 +648,31 @@ class TopicModel:
         ancestors : bool, default=False
             Whether the topics above the deepest ones are returned too.
         """
-        return self.predictor_.predict(texts, embeddings).decisions(ancestors=ancestors)
+        found = self.predictor_.predict(texts, embeddings).decisions(ancestors=ancestors)
+        series = cast("Any", texts)
+        return found if not is_pandas(series) else cast("list[list[str]]", type(series)(found, index=series.index))
+
+    def predict_proba(self, texts: Iterable[str], *, embeddings: Embeddings | None = None) -> Array:
+        """Return the memberships of new texts in known and free topics; the last column is P(none)."""
+        return self.predictor_.predict(texts, embeddings).memberships
+
+    def score(self, texts: Sequence[str], labels: LabelSource, *, embeddings: Embeddings | None = None) -> float:
+        """Return the average precision of the known topics in labelled texts: the mean over topics.
+
+        They must not be among the training documents; :meth:`evaluate` hides labels.
+        """
+        from topicsteer.labels.forms import supervise
+        from topicsteer.metrics import average_precision
+
+        lineage, topics = self._settings().lineage(self.codebook), self.codebook.names
+        given = supervise(labels, len(texts), topics=topics, complete=self.complete, lineage=lineage)
+        states = given.patterns[given.pattern]
+        found = self.predict_proba(texts, embeddings=embeddings)[:, : len(topics)]
+        return average_precision(states == PERMITTED, found, states != UNKNOWN).macro
+
+    def fit_transform(self, source: Source, labels: LabelSource = None, **options: Any) -> Array:
+        """Fit, and return the topic weights of the training documents; the options are the ones of :meth:`fit`."""
+        return self.fit(source, labels, **options).state_.document_topics
 
     def transform(self, texts: Iterable[str], *, embeddings: Embeddings | None = None) -> Array:
         """Return the topic weights of new texts for known and free topics; each text is treated by itself."""
@@ -749,11 +787,13 @@ class TopicModel:
         title: str = "Topics",
         evaluation: Evaluation | None = None,
         by: str | Sequence[str] = (),
-        shares: bool = False,
         map: bool | Layout = True,
         progress: Progress | None = None,
     ) -> None:
         """Write one self-contained HTML page: shares, topics, examples, map, evaluation.
+
+        It has the shares of topics if some labels are known to be drawn at random, or with ``by``. They take as long as
+        a fit.
 
         Parameters
         ----------
@@ -766,9 +806,6 @@ class TopicModel:
         by : str or sequence of str, optional
             Columns of the documents. The report shows the shares of topics by each of them; ``"date:month"`` is a
             column of dates by month. Needs the training documents.
-        shares : bool, default=False
-            Whether to estimate the shares of topics with their intervals, as in ``findings.prevalence``, which takes as
-            long as a fit; ``by`` does it too.
         map : bool or Layout, default=True
             Whether the page has the document map, which contains the beginning of every document; or its layout.
         progress : callable, optional
@@ -779,7 +816,7 @@ class TopicModel:
         from topicsteer.report.table_files import check_suffix
 
         check_suffix(Path(path), (".html", ".htm"))
-        data = report_data(self, title=title, evaluation=evaluation, by=by, shares=shares, map=map, progress=progress)
+        data = report_data(self, title=title, evaluation=evaluation, by=by, map=map, progress=progress)
         page.write(data, path)
 
     # --- for the namespaces ---
@@ -803,7 +840,7 @@ class TopicModel:
     @property
     def _columns(self) -> Mapping[str, Any]:
         """Columns of the training documents, from `ReadOptions.to_json`."""
-        return self.state_.reading if hasattr(self, "state_") else {}
+        return self.state_.reading if "state_" in vars(self) else {}
 
     def _texts(self) -> Sequence[str]:
         if self.documents_ is None:

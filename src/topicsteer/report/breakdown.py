@@ -251,13 +251,14 @@ def share_part(found: Breakdown, number: int, links: Mapping[str, TopicLink]) ->
         Cards of topics.
     """
     key = f"shares-{number}"
-    order = found.order()
+    order = [topic for topic in found.order() if found.shares(topic)]
     bars, lines = [], []
     if not found.column:
-        rows = {topic: share for topic in found.topics for share in found.shares(topic).values()}
+        known = {topic: share for topic in found.topics for share in found.shares(topic).values()}
+        rows = dict(sorted(known.items(), key=lambda pair: -pair[1].share))
         title = "Share of each topic"
         origins = {topic: links.get(topic, NO_LINK).origin for topic in rows}
-        bars = [bar_chart(f"{key}-all", title, NO_LINK, rows, width=1040, left=260, origins=origins)]
+        bars = [bar_chart(f"{key}-all", title, NO_LINK, rows, width=460, left=160, origins=origins)]
     elif found.period is not None:
         lines = [
             line_chart(f"{key}-{k}", topic, links.get(topic, NO_LINK), found) for k, topic in enumerate(order[:DRAWN])

@@ -16,6 +16,7 @@ from topicsteer.analysis.column_formats import Grid, grid
 from topicsteer.analysis.evaluation import COLUMNS as SCORE_COLUMNS
 from topicsteer.analysis.evaluation import Evaluation, Verdict
 from topicsteer.analysis.explain import merged
+from topicsteer.analysis.survey_design import AT_RANDOM
 from topicsteer.analysis.topics import COLUMNS, Topics
 from topicsteer.report.breakdown import Breakdown, TopicLink, share_part
 from topicsteer.report.map_page import MappedDocuments, map_page
@@ -147,9 +148,9 @@ class TopicCard:
 
 # Sections by their id, which is also the name of their template.
 SECTIONS = {
-    "documents": "Document map",
-    "topics": "Topics",
     "shares": "Shares",
+    "topics": "Topics",
+    "documents": "Document map",
     "evaluation": "Evaluation",
     "all": "All topics",
 }
@@ -201,6 +202,8 @@ class ReportData:
         The document map. Default: the report has none.
     labelled : int, default=0
         Number of labelled documents, including documents with none of the topics.
+    offered : sequence of str
+        Further columns that look like groups or dates.
 
     Examples
     --------
@@ -219,6 +222,7 @@ class ReportData:
     shares: Sequence[Breakdown] = ()
     documents: MappedDocuments | None = None
     labelled: int = 0
+    offered: Sequence[str] = ()
 
 
 def render_report(data: ReportData) -> str:
@@ -244,7 +248,7 @@ def render_report(data: ReportData) -> str:
     topics = _topics(data)
     known = data.topics.n_known
     absent = {"documents"} if data.documents is None else set()
-    absent |= set() if data.shares else {"shares"}
+    unknown = "" if data.shares or AT_RANDOM in data.belief else f"No share is known: {AT_RANDOM}."
     links = {card.name: TopicLink(card.key, card.origin) for card in topics}
     content = dict[str, Any](
         sections={key: name for key, name in SECTIONS.items() if key not in absent},
@@ -255,7 +259,8 @@ def render_report(data: ReportData) -> str:
             "free topics": len(topics) - known,
             "labelled documents": data.labelled,
         },
-        belief=data.belief,
+        notes=[note for note in (data.belief, unknown) if note and not (data.shares and data.topics.open)],
+        offered=data.offered,
         document_map=None if data.documents is None else map_page(data.documents),
         topics=topics,
         shares=[share_part(found, k, links) for k, found in enumerate(data.shares)],
@@ -293,7 +298,11 @@ def write(data: ReportData, path: str | os.PathLike[str]) -> None:
 
 
 def _topics(data: ReportData) -> list[TopicCard]:
+    """Return the cards of the topics, the largest first: by shares, or by mean memberships if they are not known."""
     topics = data.topics
+    size = dict(zip(topics.names, topics.mean_memberships.tolist(), strict=True))
+    for found in data.shares[:1]:
+        size |= {topic: share.share for topic in found.topics for share in found.shares(topic).values()}
     return [
         TopicCard(
             k + 1,
@@ -303,7 +312,7 @@ def _topics(data: ReportData) -> list[TopicCard]:
             topics.term_strengths(k, 8),
             [(example.id, excerpt(example.text, example.spans)) for example in data.examples.get(k, ())],
         )
-        for k, name in enumerate(topics.names)
+        for k, name in sorted(enumerate(topics.names), key=lambda topic: -size[topic[1]])
     ]
 
 
@@ -311,7 +320,8 @@ def _all_topics(topics: Topics, cards: Sequence[TopicCard]) -> Grid:
     """Return all topics as a table to sort and to search."""
     table = topics.table(none=True)
     del table["mean membership"]  # people would read it as a share
-    links = {"topic": [card.key for card in cards] + [""] * topics.open}
+    keys = [card.key for card in sorted(cards, key=lambda card: card.number)]
+    links = {"topic": keys + [""] * topics.open}
     return grid("topic-table", "All topics", table, COLUMNS, links=links)
 
 

@@ -82,7 +82,7 @@ def test_they_equal_the_shares_of_the_model(workbench):
     until(lambda: workbench.views.fitted and workbench.views.fitted.record.shares)
     documents = read_documents(workbench.project.path)
     model = TopicModel.load(workbench.views.fitted.folder).attach(documents)
-    expected = model.findings.prevalence(workbench.project.groups["region"])
+    expected = model.findings.shares(workbench.project.groups["region"])
     found = {topic.key: topic for topic in group_table(workbench.views, "region").topics}
     for k, key in enumerate(workbench.views.fitted.keys):
         for values, name in ((found[key].shares, "share"), (found[key].low, "low"), (found[key].high, "high")):

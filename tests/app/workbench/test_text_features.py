@@ -38,7 +38,7 @@ def test_a_project_with_vectors(tmp_path):
         worker.work(sent[0])
         assert '"failed"' not in worker.out.getvalue(), worker.out.getvalue()
         bench.views.fitted = fitted = CurrentModel(Path(sent[0].folder), ModelRecord([1, 2]), bench.features.vectors)
-        assert fitted.model.state_.uses_embeddings
+        assert fitted.model.guide_.embedding
         assert fitted.model.state_.encoder["source"] == str(vector_file(path))
         assert "".join(piece.text for piece in bench.views.document(3, "ann").pieces) == TEXTS[3]
         check_blind_mode(bench)

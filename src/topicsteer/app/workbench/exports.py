@@ -4,7 +4,6 @@ import json
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -269,8 +268,8 @@ class Exporter:
     def _report(self, path: Path) -> None:
         model = self._loaded().attach(read_documents(self.views.project.path))
         layout = self.maps.made if self.maps else None
-        data = report_data(model, title=f"Topics of {self.views.project.path.stem}", map=layout or False)
-        page.write(replace(data, shares=breakdowns(self.views)), path)
+        title = f"Topics of {self.views.project.path.stem}"
+        page.write(report_data(model, title=title, shares=breakdowns(self.views), map=layout or False), path)
 
     def _methods(self, path: Path) -> None:
         """The paper trail with the shares, and with the number of documents that each person labelled."""
@@ -278,7 +277,7 @@ class Exporter:
         rows = [row for row, d in self.session.decisions.items() if d.permitted or d.forbidden]
         people = Counter(person for row in rows for person in self.session.votes_of(row) if person != DECISION)
         title = f"Methods of {self.views.project.path.stem}"
-        shares = model.findings.prevalence()
+        shares = model.findings.shares()
         text = model.findings.methods(shares=shares, people=dict(people.most_common()), title=title)
         path.write_text(text, encoding="utf-8")
 

@@ -44,7 +44,7 @@ def advice(views: Views) -> str:
 
 
 # Arrays of shares that are stored with a model.
-ARRAYS = ("share", "low", "high", "plain", "worth", "labels", "drawn", "variance")
+ARRAYS = ("share", "low", "high", "worth", "labels", "drawn", "variance")
 
 # --- estimates of the worker, as plain values ---
 

@@ -19,17 +19,15 @@ import msgspec
 from msgspec import Meta
 
 from topicsteer import __version__
-from topicsteer.analysis.groups import Groups
+from topicsteer.analysis.groups import Groups, likely_groups
 from topicsteer.app.workbench.current_model import StoredModels
 from topicsteer.app.workbench.errors import Invalid
 from topicsteer.corpora import Documents
 from topicsteer.labels import codebook
 from topicsteer.system.files import replacing
-from topicsteer.system.values import check_ids, is_missing
+from topicsteer.system.values import check_ids
 from topicsteer.text.words import without_spaces
 
-# Greatest number of groups of a column that is no date.
-MOST_GROUPS = 24
 # Bytes of a document that lists show.
 BEGINNING = 1_200
 _KEPT = "nothing was changed. Restore the file from a backup, or choose another name with --project."
@@ -204,20 +202,8 @@ FIELDS = ProjectSettings.__struct_fields__
 
 def group_columns(rows: Sequence[Mapping[str, object]]) -> dict[str, Groups]:
     """Return the columns with few values or with dates, as groups."""
-    found = {name: _groups(name, [row.get(name) for row in rows]) for name in (rows[0] if rows else ())}
+    found = {name: likely_groups(name, [row.get(name) for row in rows]) for name in (rows[0] if rows else ())}
     return {name: groups for name, groups in found.items() if groups is not None}
-
-
-def _groups(name: str, values: Sequence[object]) -> Groups | None:
-    """Return groups by value or by period; None if most values are missing, or if there are too many or one."""
-    filled = [value for value in values if not is_missing(value)]
-    if len(filled) < max(2, len(values) // 2) or len(set(map(str, filled))) < 2:
-        return None
-    with suppress(ValueError):  # too many values
-        groups = Groups.of(values, name)
-        known = len(groups.starts) if groups.period else len(set(map(str, filled)))
-        return groups if known > 1 and (groups.period is not None or known <= MOST_GROUPS) else None
-    return None
 
 
 def stored_groups(path: Path) -> dict[str, Groups]:

@@ -172,7 +172,7 @@ class Worker:
             self.groups = stored_groups(Path(project))
         keys, shares = column_keys(model.codebook.keys, model.state_.topics), {}
         for name, groups in list(self.groups.items())[:COLUMNS]:
-            found = model.findings.prevalence(groups, progress=lambda _, *rest: self._advise("shares", *rest))
+            found = model.findings.shares(groups, progress=lambda _, *rest: self._advise("shares", *rest))
             shares[name] = plain_shares(found.without_rests(), keys)
         if shares:
             self.send(messages.Learnt(shares=shares))
