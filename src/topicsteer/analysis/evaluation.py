@@ -236,7 +236,7 @@ class Scores:
         return out
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """Result of an evaluation on hidden labels.
 
@@ -267,9 +267,9 @@ class Evaluation:
     --------
     >>> from topicsteer import TopicModel
     >>> texts = ["green tea leaves", "roast coffee beans", "a tea with leaves", "coffee of roast beans"] * 3
-    >>> result = TopicModel(0, world="closed").evaluate(texts, ["tea", "coffee"] * 6)
-    >>> result.macro["topicsteer"], result.verdict
-    (1.0, 'topicsteer and logistic regression find the hidden labels equally well.')
+    >>> result = TopicModel(0, world="closed").fit(texts, ["tea", "coffee"] * 6).evaluate()
+    >>> result.macro["topicsteer"], result.scope
+    (1.0, 'Scores of 12 documents (the whole corpus): precision 1.00 (0.76 to 1.00), recall 1.00 (0.76 to 1.00).')
     """
 
     names: tuple[str, ...]
@@ -281,11 +281,6 @@ class Evaluation:
     not_judged: tuple[str, ...] = ()
     scope: str = ""
     forest: Forest = FLAT
-
-    def __repr__(self) -> str:
-        return (
-            f"<Evaluation: {len(self.names):,} topics, {self.labelled:,} labelled documents; see verdict and table()>"
-        )
 
     @property
     def macro(self) -> dict[str, float]:
