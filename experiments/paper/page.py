@@ -324,8 +324,8 @@ objective by this share. The problems have {DOCUMENTS:,} documents, {TOPICS} top
 {table(head, rows)}
 
 The proof shows stationarity, and it needs a start without zeros. From the authors' start and from Random Acol the
-conditions fail at the zeros of **H**, and coordinate descent lowers the objective further. A uniform start has no zeros,
-but the rules are slow."""
+conditions fail at the zeros of **H**, and coordinate descent lowers the objective further. A uniform start has no
+zeros, but the rules are slow."""
         if rows
         else ""
     )
