@@ -564,5 +564,5 @@ def test_an_automatic_stop_is_early_for_labels_by_coordinate_descent_alone():
     assert (
         TSNMF(6, random_state=0).fit(X, y).n_iter_ < TSNMF(6, random_state=0, tol=1e-4, max_iter=500).fit(X, y).n_iter_
     )
-    with pytest.raises(ValueError, match="tol must be a number >= 0 or \"auto\"; got 'none'"):
+    with pytest.raises(ValueError, match='tol must be a number >= 0, "auto" or "authors"; got \'none\''):
         TSNMF(6, tol="none").fit(X, y)
