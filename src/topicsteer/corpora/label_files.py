@@ -25,7 +25,7 @@ from topicsteer.corpora.columns import (
 from topicsteer.corpora.documents import BadRow, Documents, OnError, ReadError, ReadKeywords, ReadOptions, ReadReport
 from topicsteer.corpora.readers import Table, load_table
 from topicsteer.system.templates import guarded, unguarded, visible
-from topicsteer.system.values import NONE, check_none, is_missing
+from topicsteer.system.values import CHOSEN, NONE, PROBABILITY, check_none, is_missing
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ class LabelRecord:
         False if the file marks other topics of the document as open.
     people : tuple of str
         The people who gave these labels, if the file names them.
+    draw : tuple of two values
+        The columns ``chosen`` and ``probability``, which `prevalence` needs.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class LabelRecord:
     forbidden: list[str]
     complete: bool = True
     people: tuple[str, ...] = ()
+    draw: tuple[object, object] = (None, None)
 
 
 @dataclass(frozen=True)
@@ -317,6 +320,7 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
     else:
         read = plain_rows(table, columns)
     found, records, problems, complete = [], list[LabelRecord](), dict(table.problems), table.column(COMPLETE)
+    chosen, probabilities = table.column(CHOSEN), table.column(PROBABILITY)
     for row, place in enumerate(table.places):
         try:
             found += [(row, place, annotation) for annotation in read(row)]
@@ -331,7 +335,9 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
             check_labels(has, lacks)
             if has or lacks:
                 whole = str(complete[row]).strip().casefold() not in ("no", "false")
-                records.append(LabelRecord(f"{table.unit} {place}", key, text, has, lacks, whole, people))
+                draw = (None, None) if is_missing(chosen[row]) else (chosen[row], probabilities[row])
+                own = None if CHOSEN in table.columns and key is not None else text  # a file of `suggest` has our ids
+                records.append(LabelRecord(f"{table.unit} {place}", key, own, has, lacks, whole, people, draw))
         except ValueError as error:
             problems[place] = str(error)
     if separator is not None:

@@ -18,9 +18,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topicsteer.labels.forest import FLAT, FORBIDDEN, PERMITTED, UNKNOWN, Forest, State
-from topicsteer.system.values import is_missing
+from topicsteer.system.values import CHOSEN, PROBABILITY, is_missing
 
-__all__ = ["FORBIDDEN", "PERMITTED", "UNKNOWN", "State", "Supervision"]
+__all__ = ["CHOSEN", "FORBIDDEN", "PERMITTED", "PROBABILITY", "UNKNOWN", "State", "Supervision"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,10 +222,6 @@ def growing_subsets(supervision: Supervision, shares: Sequence[float], seed: int
         pattern = np.zeros_like(supervision.pattern)
         pattern[rows[kept]] = supervision.pattern[rows[kept]]
         yield replace(supervision, pattern=pattern)
-
-
-# Names of the two columns of an origin.
-CHOSEN, PROBABILITY = "chosen", "probability"
 
 
 class Kind(IntEnum):

@@ -9,6 +9,8 @@ NO_LABEL = ("-1", "-", "--", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NUL
 
 # The label of a document that has none of the topics, in files and in Python. It is never the name of a topic.
 NONE = "(none)"
+# Columns of a table of labels: how a document was chosen, and the probability of its draw; see `labels.supervision`.
+CHOSEN, PROBABILITY = "chosen", "probability"
 # The group of all documents, in tables of shares.
 ALL = "(all)"
 
