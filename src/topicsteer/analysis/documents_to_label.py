@@ -387,8 +387,8 @@ def at_random(rows: NDArray[np.intp], n: int, seed: int) -> list[Suggestion]:
     return [Suggestion(int(row), (), "random") for row in drawn]
 
 
-# So many of the surest documents come before documents near the threshold. Those alone teach a model less than random
-# documents do.
+# The surest documents that come before documents near the threshold. Sure documents alone teach a model less than
+# random ones.
 SUREST = 3
 
 

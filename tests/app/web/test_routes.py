@@ -271,6 +271,24 @@ def test_the_token_serves_once_and_the_cookie_alone_opens_nothing(workbench):
         assert other != first.headers["x-topicsteer"]
 
 
+def test_a_restarted_workbench_lets_the_open_tab_in_again(workbench):
+    with TestClient(guarded(workbench, "127.0.0.1", 8765, token="secret"), base_url=HOME) as page:
+        secret = page.get("/?token=secret").headers["x-topicsteer"]
+        cookies = dict(page.cookies)
+    stored = json.dumps(workbench.project.settings())
+    assert secret not in stored
+    assert not any(value in stored for value in cookies.values())  # hashes only
+    again = guarded(workbench, "127.0.0.1", 8765)
+    with TestClient(again, base_url=HOME, cookies=cookies) as page:
+        assert page.get("/").status_code == 200
+        assert page.get("/api/state?who=ann", headers={"x-topicsteer": secret}).status_code == 200
+        assert page.get("/api/state?who=ann").status_code == 403  # the cookie alone opens nothing
+        assert page.get("/api/state?who=ann", headers={"x-topicsteer": "other"}).status_code == 403
+    changed = guarded(workbench, "127.0.0.1", 8765, password="new")
+    with TestClient(changed, base_url=HOME, cookies=cookies) as page:
+        assert page.get("/api/state?who=ann", headers={"x-topicsteer": secret}).status_code == 403
+
+
 def test_the_socket_takes_the_secret_as_a_protocol(workbench):
     app = guarded(workbench, "127.0.0.1", 8765, token="secret")
     with TestClient(app, base_url=HOME) as page:
@@ -769,7 +787,7 @@ def test_coders_over_http(page, workbench):
     assert page.post("/api/coders/remove", json={"who": "ann", "coder": "gpt"}).status_code == 404
 
 
-def test_a_file_that_changed_is_noticed(tmp_path):
+def test_rows_that_are_gone_are_noticed(tmp_path):
     table = tmp_path / "a.csv"
     table.write_text("id,text\n1,green tea\n2,black coffee\n")
     path = tmp_path / "a.steer"
@@ -779,7 +797,8 @@ def test_a_file_that_changed_is_noticed(tmp_path):
     workbench.close()
     table.write_text("id,text\n1,green tea\n")
     workbench = Workbench(path, source=table)
-    assert "has changed" in workbench.notice
+    assert "1 are not in the table any more, and stay." in workbench.notice
+    assert len(workbench.project) == 2
     workbench.close()
 
 

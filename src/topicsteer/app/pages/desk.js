@@ -69,8 +69,7 @@ export function drawStages(view) {
 
 // The key of the first suggestion for a document: a topic, none of them, or null without predictions.
 export function suggestion(doc) {
-  if (!doc?.likely.length) return null;
-  return doc.outside ? OUTSIDE : doc.likely[0].key;
+  return doc?.outside ? OUTSIDE : (doc?.likely[0]?.key ?? null);
 }
 
 function reading(view, actions) {
@@ -188,7 +187,7 @@ export function drawTopics(view, actions) {
   const focused = document.activeElement?.id === "find-topic";
   view.main.querySelector(".desk").classList.toggle("first", !known.length);
   if (!known.length) {
-    if (panel.querySelector(".start")) return; // what was typed stays
+    if (panel.querySelector(".start")) return; // typed names stay
     clear(panel, start(actions.begin));
     panel.querySelector("#names").focus({ preventScroll: true });
     return;

@@ -93,7 +93,7 @@ async function previous() {
   tell("This is the first document you saw.");
 }
 
-// The numbers follow the user's order of the topics, whatever their number; in a tree, they are those of one level.
+// The numbers follow the user's order of the topics, whatever their number; in a tree, each level has its own.
 function arrange() {
   if (isTree() && view.branch !== null && !topic(view.branch)) view.branch = null; // it was deleted
   view.order = isTree() ? numbered(view) : store.state.topics.known.map((t) => t.key);

@@ -1,4 +1,4 @@
-// The page Settings: what the project asks of people and of fits.
+// The page Settings: rules for labels and fits.
 import { ask, button, clear, h, name } from "./dom.js";
 import { act, attempt, refresh, store } from "./store.js";
 

@@ -1,5 +1,5 @@
 // The three stages of a project: topics, documents at random, shares with intervals.
-import { dot, h, name, number, percent, plural } from "./dom.js";
+import { dot, h, name, number, percent } from "./dom.js";
 import { NONE_OF_THESE, OUTSIDE, store, topic } from "./store.js";
 
 // The share of a topic with its interval, or null if it is not known.
@@ -27,7 +27,7 @@ export function shares() {
   if (none && found[OUTSIDE]) keys.push(OUTSIDE);
   const items = keys.map((key) => {
     const t = topic(key);
-    const title = [dot(), name(t ? t.name : NONE_OF_THESE)];
+    const title = [t ? dot() : null, name(t ? t.name : NONE_OF_THESE)];
     return h("li", { colour: t?.colour, "data-share": key }, title, h("span", { class: "value" }, shareText(key)));
   });
   return items.length ? h("ul", { class: "shares-list" }, items) : null;
@@ -48,6 +48,6 @@ export function stages() {
     { class: "stages", "aria-label": "Stages" },
     stage("Topics", named ? number(topics.known.length) : "", named, !named),
     stage("At random", `${number(Math.min(drawn, wanted))} of ${number(wanted)}`, labelled, named && !labelled),
-    stage("Shares", ready ? `from ${plural(drawn, "random label")}` : "", ready && labelled, labelled),
+    stage("Shares", ready && labelled ? "with intervals" : "", ready && labelled, labelled),
   );
 }

@@ -1,4 +1,4 @@
-// The first start: names of topics, pasted or from a file, or a look at what is there.
+// The first start: names of topics, pasted or from a file, or a fit without names.
 import { button, h, plural } from "./dom.js";
 import { importer } from "./import.js";
 import { attempt, post, refresh, show, store, upload } from "./store.js";
@@ -61,7 +61,7 @@ export function start(done) {
     h("h3", null, "Or a file with topics"),
     importer("start-file", "File with topics", "/api/topics", ".csv,.tsv,.xlsx,.json,.jsonl,.gz,.parquet,.qdc", made),
     h("h3", null, "Or look first"),
-    h("p", { class: "row" }, button("Show me what is there", look, { class: "quiet" })),
+    h("p", { class: "row" }, button("Show me the content", look, { class: "quiet" })),
     h("p", { class: "soft small" }, "Topics without a name are found. You make some of them known."),
   );
 }

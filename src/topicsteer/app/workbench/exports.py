@@ -134,7 +134,7 @@ class Exporter:
     def _records(self) -> list[dict[str, Any]]:
         """Return one record per labelled document; topics of a tree are paths, whose separator each record states."""
         open_rows, chosen, records = self._open_rows(), self.session.chosen(), list[dict[str, Any]]()
-        probability = self.session.probabilities()
+        probability = self.session.origins.probabilities(self.session.labelled)
         separator = {} if self._separator is None else {PATH_SEPARATOR: self._separator}
         for row, name, text, has, lacks in self._labelled(self.session.training()):
             record = {"id": name, "text": text, "labels": self._joined(has), "forbidden": lacks}

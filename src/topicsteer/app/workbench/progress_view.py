@@ -28,21 +28,17 @@ def progress_page(views: Views) -> ProgressPage:
 
 def advice(views: Views) -> str:
     """Return advice on the next step."""
-    session, fitted = views.session, views.fitted
-    live = session.live
-    if not live:
-        return (
-            "Create at least two topics and label a few documents of each. Or fit first and name the topics it finds."
-        )
-    if fitted is None and not any(session.counts.values()):
-        return "Fit now: names and keywords find the first documents of each topic. Then label a few of each."
-    bare = [topic.name for topic in live if session.counts[topic.key] < FEW]
+    session, fitted, progress = views.session, views.fitted, views.progress()
+    if not session.live:
+        return "Name your topics on the page Label. Or fit first, and name the topics it finds."
+    if left := max(progress.wanted - progress.drawn, 0):
+        return f"Label {left} more documents at random: the shares of the topics then get intervals."
+    bare = [topic.name for topic in session.live if session.counts[topic.key] < FEW]
     if bare:
         names = ", ".join(bare[:5]) + (f" and {len(bare) - 5} more" if len(bare) > 5 else "")
         return f"These topics have fewer than {FEW} labels: {names}. Search for their documents and label some."
-    if fitted is None:
-        return "Fit now: the topics will follow your labels, and suggestions will be ready."
-    return fitted.record.outlook or "Continue with the suggested documents: they help most."
+    outlook = fitted.record.outlook if fitted else ""
+    return outlook or "Continue with the suggested documents: they help most."
 
 
 # --- estimates of the worker, as plain values ---

@@ -257,8 +257,8 @@ class Origins:
 
     def probabilities(self, labelled: NDArray[np.bool_]) -> dict[int, float]:
         """Return the probability with which labelled documents were drawn by doubt."""
-        drawn = ((row, state.partition(" ")) for row, state in list(self._known.items()) if labelled[row])
-        return {row: float(probability) for row, (how, _, probability) in drawn if how == State.DOUBT}
+        drawn = ((row, state.split()) for row, state in list(self._known.items()) if labelled[row])
+        return {row: float(state[1]) for row, state in drawn if state[0] == State.DOUBT}
 
 
 class Overlap:
@@ -441,10 +441,6 @@ class LabelSession:
     def chosen(self) -> dict[int, str]:
         """Return how labelled documents were chosen, where it is known."""
         return self.origins.chosen(self.labelled)
-
-    def probabilities(self) -> dict[int, float]:
-        """Return the probability with which labelled documents were drawn, where it is known."""
-        return self.origins.probabilities(self.labelled)
 
     def changed_since(self, seq: int) -> int:
         """Return the number of labelled documents whose labels changed after an event."""

@@ -98,10 +98,6 @@ class Copies:
             return mask
         return mask | np.isin(self._first, self._first[rows])
 
-    def any(self) -> bool:
-        """Return whether any two documents are nearly the same."""
-        return self._first is not None and bool((self._first != np.arange(len(self._first))).any())
-
     def number(self, row: int) -> int:
         """Return the number of other documents that are nearly the same."""
         return 0 if self._first is None else int((self._first == self._first[row]).sum()) - 1

@@ -331,7 +331,7 @@ class Workbench:
             world=settings.world,
             previous=str(fitted.folder) if fitted else None,
             chosen=self.session.chosen(),
-            probability=self.session.probabilities(),
+            probability=self.session.origins.probabilities(self.session.labelled),
             path_separator=separator,
             embeddings=self.features.embeddings,
         )
