@@ -764,7 +764,11 @@ def test_a_restart_keeps_the_model_and_fits_go_on(fitted, tmp_path):
 def test_labels_are_imported_from_a_file(page, workbench, tmp_path):
     rows = "id,labels\n=d1,tea\n=d2,coffee\nnobody,tea\n"
     answer = page.post("/api/import?who=ann&name=old.csv", content=rows.encode())
-    assert answer.json()["message"] == "Imported labels of 2 documents from old.csv."
+    assert answer.json()["message"].split("\n") == [
+        "Imported labels of 2 documents from old.csv.",
+        "1 rows were not taken:",
+        "line 4: no document has this id 'nobody'",
+    ]
     assert workbench.session.training().labels == {1: ["tea"], 2: ["coffee"]}
     bad = page.post("/api/import?who=ann&name=../../x.csv", content=b"a,b\n1,2\n")
     assert bad.status_code == 422
