@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import re
 import warnings
 
@@ -124,7 +125,8 @@ def test_questions_are_answered_with_one_key_each(browser, table, tmp_path):
 def test_the_whole_loop(browser, table):
     with running(table, "--text", "body") as address, opened(browser, address) as page:
         assert "token" not in page.url
-        wait(page, "document.querySelector('#panel').innerText.includes('No topics yet')")
+        wait(page, "document.querySelector('#panel').innerText.includes('What are your topics?')")
+        page.keyboard.press("Escape")  # a first topic from the document, instead of a list of names
         by_hand = {"who": "me", "action": "settings", "values": {"refit_after": 0}}
         page.evaluate(SEND, by_hand)
         new_topic(page, "coffee")
@@ -345,7 +347,7 @@ def test_a_hostile_corpus_harms_nothing(browser, tmp_path):
         wait(page, "document.querySelector('.text')?.textContent.length === 20000")
         page.click("text=Show more")
         wait(page, "document.querySelectorAll('.text')[1]?.textContent.length === 200000")
-        for tab in ("topics", "progress", "export", "label"):
+        for tab in ("topics", "progress", "import", "export", "settings", "label"):
             goto(page, tab)
         page.click('#tabs a[href="#export"]')
         assert page.evaluate("window.pwned") is None
@@ -496,13 +498,12 @@ def test_a_free_topic_is_made_known_by_confirming_its_documents(browser, tmp_pat
     session.project.close()
     with running(path) as address, opened(browser, address) as page:
         page.keyboard.press("f")
-        page.wait_for_selector(".note.news:has-text('Some documents have none of your 3 topics')")
+        page.wait_for_selector(".note.news:has-text('Fitted in')")
         page.wait_for_selector("#fitting", state="hidden")
         goto(page, "topics")
-        page.wait_for_selector(".belief:has-text('Some documents have none of your 3 topics')")
-        count = page.locator(".outside .facts").inner_text()
-        page.click(".outside a")
-        page.wait_for_selector(f".pager:has-text('{count}')")
+        assert page.locator(".outside .facts").inner_text().endswith("not known: label 50 documents at random")
+        page.click(".outside h3 a")
+        page.wait_for_selector(".pager:has-text('documents')")
         assert (
             page.locator(".documents tbody tr").first.locator(".guess").first.inner_text().startswith("none of these")
         )
@@ -602,7 +603,7 @@ def test_a_coder_is_compared_with_people(browser, table, tmp_path):
     rows = [f"a{k},{names[(k + (k == 4)) % 3]}" for k in range(60)]  # wrong about one labelled document
     answers = "\n".join(["id,topics", *rows, "a99,<img src=x onerror=alert(1)>"])
     with running(path) as address, opened(browser, address, viewport={"width": 400, "height": 800}) as page:
-        page.evaluate("location.hash = 'export'")
+        page.evaluate("location.hash = 'import'")
         page.fill("#coder-name", "gpt <b>5</b>")
         upload = {"name": "gpt.csv", "mimeType": "text/csv", "buffer": answers.encode()}
         page.set_input_files("#coder-file", files=[upload])
@@ -617,7 +618,7 @@ def test_a_coder_is_compared_with_people(browser, table, tmp_path):
         assert "People: coffee · Coder: rain" in page.inner_text(".differing")
         page.click(".differing a")
         page.wait_for_selector(".sheet .doc-id:has-text('a4')")
-        page.evaluate("location.hash = 'export'")
+        page.evaluate("location.hash = 'import'")
         page.click("article.coder button:has-text('Remove')")
         page.click("dialog[open] button.danger")
         page.wait_for_selector("article.coder", state="detached")
@@ -670,6 +671,7 @@ def test_two_windows_landmarks_and_phone_width(browser, table):
             page.evaluate(f"localStorage.setItem('topicsteer-who', '{name}')")
             page.reload()
             page.wait_for_selector("#panel")
+        ann.keyboard.press("Escape")
         new_topic(ann, "tea")
         ben.wait_for_selector(".choice")  # without doing anything
         row = ann.inner_text(".sheet .doc-id")
@@ -683,7 +685,7 @@ def test_two_windows_landmarks_and_phone_width(browser, table):
         ann.wait_for_selector(".others.warn")
         assert "ben: no" in ann.inner_text("#panel")
         assert "people differ" in ann.inner_text("#goal-text")
-        for tab in ("label", "topics", "documents", "progress", "export"):
+        for tab in ("label", "topics", "documents", "progress", "import", "export", "settings"):
             ben.evaluate(f"location.hash = '{tab}'")
             ben.wait_for_selector(f'main[data-page="{tab}"] h1', state="attached")
             assert ben.evaluate("document.documentElement.scrollWidth") <= 400
@@ -696,7 +698,7 @@ def test_two_windows_landmarks_and_phone_width(browser, table):
             assert ben.evaluate(nameless) == []
         assert ben.inner_text("#person") == "ben"  # a phone has room for the name
         heights = ben.evaluate("[...document.querySelectorAll('#tabs a')].map((a) => a.getBoundingClientRect().top)")
-        assert [heights.count(height) for height in sorted(set(heights))] == [4, 3]  # no page wraps alone
+        assert [heights.count(height) for height in sorted(set(heights))] == [5, 4]  # no page wraps alone
         ann.evaluate("location.hash = 'topics'")
         ann.click(".card .menu > summary")
         assert ann.evaluate(NOTE_OVER_MENU)
@@ -725,3 +727,70 @@ def test_two_windows_landmarks_and_phone_width(browser, table):
     labels = [e for _, e in project.log.events() if e.document is not None and e.key > 0]
     assert len(labels) == 2
     project.close()
+
+
+def pictured(page, name):
+    """Keep a picture of the page if somebody wants to look at it."""
+    if folder := os.environ.get("TOPICSTEER_PICTURES"):
+        page.screenshot(path=f"{folder}/{name}.png")
+
+
+@pytest.mark.parametrize("width", [1280, 420])
+def test_from_the_first_start_to_shares_with_intervals(browser, tmp_path, width):
+    """Names, fifty documents at random by keyboard, and a share with its interval, on one page."""
+    table, rng, names = tmp_path / "mails.csv", np.random.default_rng(0), list(WORDS)
+    truth = rng.choice(4, 160, p=[0.4, 0.3, 0.2, 0.1])  # the last ones have none of the topics
+    other = "stone bridge river mason arch"
+    texts = [" ".join(rng.choice([*WORDS.values(), other][k].split(), 9)) for k in truth]
+    table.write_text("id,body\n" + "".join(f"m{row},{text}\n" for row, text in enumerate(texts)))
+    path, size = tmp_path / "mails.steer", {"width": width, "height": 900}
+    with running(table, "--text", "body") as address, opened(browser, address, viewport=size) as page:
+        page.wait_for_selector(".start :text('What are your topics?')")
+        assert page.input_value("#mode") == "random"
+        assert page.evaluate("document.activeElement.id") == "names"
+        pictured(page, f"start-{width}")
+        page.keyboard.type("\n".join(names))
+        page.keyboard.press("Control+Enter")
+        page.wait_for_selector(".choice >> nth=2")
+        page.wait_for_selector(".stages .now:has-text('0 of 50')")
+        for number in range(1, 51):
+            page.wait_for_selector(".sheet .doc-id")
+            row = page.inner_text(".sheet .doc-id")
+            kind = truth[int(row[1:])]
+            if kind == 3:
+                page.keyboard.press("0")
+            else:
+                choose(page, str(kind + 1))
+                page.keyboard.press("Enter")
+            wait(page, "(row) => document.querySelector('.sheet .doc-id')?.textContent !== row", arg=row)
+            page.wait_for_selector(f".stages:has-text('{number} of 50')")
+        page.keyboard.press("u")  # the last one, and again
+        page.wait_for_selector(".note.good:has-text('Undone')")
+        over = """[...document.querySelectorAll('.note, #panel')].map((e) => e.getBoundingClientRect())
+            .reduce((a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)"""
+        assert page.evaluate(over) is False
+        pictured(page, f"labels-{width}")
+        page.wait_for_selector(".note.good", state="detached", timeout=8_000)  # after four seconds
+        page.keyboard.press("Shift+U")
+        page.wait_for_selector(".stages:has-text('50 of 50')")
+        page.wait_for_selector(".way [data-share] >> nth=3", timeout=240_000)
+        assert page.evaluate("location.hash") in ("", "#label")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        shown = dict(zip(["tea", "coffee", "rain", "none"], [None] * 4, strict=True))
+        for key, name in (("1", "tea"), ("2", "coffee"), ("3", "rain"), ("none", "none")):
+            text = page.inner_text(f".way [data-share='{key}'] .value")
+            shown[name] = [int(number) / 100 for number in re.findall(r"\d+", text)]
+        for k, (share, low, high) in enumerate(shown.values()):
+            assert low <= share <= high
+            assert low - 0.05 <= (truth == k).mean() <= high + 0.05
+        page.evaluate("scrollTo(0, 0)")
+        pictured(page, f"shares-{width}")
+        goto(page, "progress")
+        page.wait_for_selector("main [data-share='1']")
+        pictured(page, f"progress-{width}")
+        goto(page, "topics")
+        assert "%" in page.inner_text(".outside .facts")
+        pictured(page, f"topics-{width}")
+    session = LabelSession(Project.open(path))
+    assert sorted(session.chosen().values()) == ["random"] * 50
+    session.project.close()

@@ -82,7 +82,7 @@ def test_a_second_person_labels_blind(browser, project):
     state_of(project, prepare)
     with running(project) as address, opened(browser, address) as page:
         page.wait_for_selector(".sheet .doc-id")
-        modes = ["At random, near-duplicates once", "At random", "From a search", "Put aside by me"]
+        modes = ["At random", "From a search", "Put aside by me"]
         assert page.locator("#mode option").all_inner_texts() == modes
         page.evaluate("location.hash = 'label/3'")
         page.wait_for_selector(".sheet .doc-id bdi:text-is('d3')")

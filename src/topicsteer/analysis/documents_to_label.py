@@ -387,6 +387,34 @@ def at_random(rows: NDArray[np.intp], n: int, seed: int) -> list[Suggestion]:
     return [Suggestion(int(row), (), "random") for row in drawn]
 
 
+# The surest documents that come before documents near the threshold. Sure documents alone teach a model less than
+# random ones.
+SUREST = 3
+
+
+def mixed_order(memberships: Array, threshold: float, answers: int = 0) -> Rows:
+    """Return the order in which documents are proposed: the surest, then in turn one near the threshold and a sure one.
+
+    Parameters
+    ----------
+    memberships : array (n_documents,)
+    threshold : float
+    answers : int
+        Number of documents of the topic that were proposed before.
+
+    Examples
+    --------
+    >>> mixed_order(np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.95]), 0.5)
+    array([5, 0, 1, 4, 2, 3])
+    """
+    sure, near = np.argsort(-memberships, kind="stable"), np.argsort(np.abs(memberships - threshold), kind="stable")
+    first = max(SUREST - answers, 0)
+    rest = np.roll(sure, -first)
+    turns = [rest, near] if not first and (answers - SUREST) % 2 else [near, rest]
+    order = [*sure[:first].tolist(), *np.stack(turns, axis=1).ravel().tolist()]
+    return np.array(list(dict.fromkeys(order)), dtype=np.int64)
+
+
 # After this many answers about a topic comes another one.
 IN_A_ROW = 5
 # No topic is added once there are this many questions.
@@ -454,7 +482,8 @@ def questions(
         rows = np.flatnonzero(~finished & (memberships[:, k] >= LIKELY))
         rows = rows[~np.isin(rows, list(denied.get(k, ())))]
         p = memberships[rows, k]
-        order = np.argsort(-p if yes[k] < FEW else np.abs(p - thresholds[k]), kind="stable")
+        near = np.argsort(np.abs(p - thresholds[k]), kind="stable")
+        order = mixed_order(p, thresholds[k], answers[k]) if yes[k] < FEW else near
         if len(rows):
             found.append(Questions(k, rows[order]))
     return found

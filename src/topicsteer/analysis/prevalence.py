@@ -609,13 +609,6 @@ class Prevalence:
         """Return the shares of topics and of none, without the rests of topics."""
         return self.take([k for k, name in enumerate(self.topics) if name not in self.rests])
 
-    def overall(self) -> Prevalence:
-        """Return the shares of all documents, without groups."""
-        fewer: dict[str, Any] = {name: getattr(self, name)[:1] for name in (*ARRAYS, "documents")}
-        notes = () if self.by is None else self.by.notes
-        sentences = tuple(sentence for sentence in self.sentences if sentence not in notes)
-        return replace(self, groups=self.groups[:1], by=None, sentences=sentences, **fewer)
-
     def table(self) -> Table:
         """Return one row per topic and group: topic, group, share, low, high, documents, labels, worth."""
         pairs = [(k, g) for k in range(len(self.topics)) for g in range(len(self.groups)) if self.documents[g]]

@@ -696,7 +696,7 @@ def label(
     elif embeddings is not None:
         raise BadParameter(f"{path} has its own embeddings: choose others in a new project, with --project.")
     end_in_order()
-    workbench = Workbench(path, source=source)
+    workbench = Workbench(path, source=source, read=lambda table: to_label(table, reading))
     if topics is not None:
         notify(escape(workbench.import_topics("command line", topics, topics.name)))
         if workbench.views.fitted is None:

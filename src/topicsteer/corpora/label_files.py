@@ -375,7 +375,8 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
             if has or lacks:
                 whole = str(complete[row]).strip().casefold() not in ("no", "false")
                 draw = (None, None) if is_missing(chosen[row]) else (chosen[row], probabilities[row])
-                records.append(LabelRecord(f"{table.unit} {place}", key, text, has, lacks, whole, people, draw))
+                own = None if CHOSEN in table.columns and key is not None else text  # a file of `suggest` has our ids
+                records.append(LabelRecord(f"{table.unit} {place}", key, own, has, lacks, whole, people, draw))
         except ValueError as error:
             problems[place] = str(error)
     if separator is not None:

@@ -236,8 +236,9 @@ def merge(state: FittedState, group: Sequence[int], name: str | None = None) -> 
     known = [k for k in group if k < n_known]
     guided = [k for k in group if k < n_known + len(state.free_groups)]
     free = guided[len(known) :]
-    names = [text for k, text in enumerate(state.names) if k not in rest]
-    names[first] = name or names[first]
+    every = [*state.names]
+    every[first] = name or every[first]
+    names = [text for k, text in enumerate(every) if k not in rest]
     memberships = np.array(state.memberships)
     if guided:
         base = classes_of(state)
@@ -388,11 +389,12 @@ class Edits:
         Parameters
         ----------
         topics : sequence of topics
-            Names or numbers. The merged topic takes the position of the first; it is known if one of them is.
+            Names or numbers. They become part of the first one that is known, or of the first one if all are free.
         name : str, optional
-            Default: the name of the first topic.
+            Default: the name of that topic.
         """
-        group = sorted({self._model._number(topic) for topic in topics})
+        known = len(self._model.codebook)
+        group = sorted(dict.fromkeys(map(self._model._number, topics)), key=lambda k: k >= known)
         if len(group) < 2:
             raise ValueError("merge needs two topics or more.")
         self._model.state_ = merge(self._model.state_, group, name)

@@ -272,6 +272,24 @@ def test_the_token_serves_once_and_the_cookie_alone_opens_nothing(workbench):
         assert other != first.headers["x-topicsteer"]
 
 
+def test_a_restarted_workbench_lets_the_open_tab_in_again(workbench):
+    with TestClient(guarded(workbench, "127.0.0.1", 8765, token="secret"), base_url=HOME) as page:
+        secret = page.get("/?token=secret").headers["x-topicsteer"]
+        cookies = dict(page.cookies)
+    stored = json.dumps(workbench.project.settings())
+    assert secret not in stored
+    assert not any(value in stored for value in cookies.values())  # hashes only
+    again = guarded(workbench, "127.0.0.1", 8765)
+    with TestClient(again, base_url=HOME, cookies=cookies) as page:
+        assert page.get("/").status_code == 200
+        assert page.get("/api/state?who=ann", headers={"x-topicsteer": secret}).status_code == 200
+        assert page.get("/api/state?who=ann").status_code == 403  # the cookie alone opens nothing
+        assert page.get("/api/state?who=ann", headers={"x-topicsteer": "other"}).status_code == 403
+    changed = guarded(workbench, "127.0.0.1", 8765, password="new")
+    with TestClient(changed, base_url=HOME, cookies=cookies) as page:
+        assert page.get("/api/state?who=ann", headers={"x-topicsteer": secret}).status_code == 403
+
+
 def test_the_socket_takes_the_secret_as_a_protocol(workbench):
     app = guarded(workbench, "127.0.0.1", 8765, token="secret")
     with TestClient(app, base_url=HOME) as page:
@@ -747,7 +765,11 @@ def test_a_restart_keeps_the_model_and_fits_go_on(fitted, tmp_path):
 def test_labels_are_imported_from_a_file(page, workbench, tmp_path):
     rows = "id,labels\n=d1,tea\n=d2,coffee\nnobody,tea\n"
     answer = page.post("/api/import?who=ann&name=old.csv", content=rows.encode())
-    assert answer.json()["message"] == "Imported labels of 2 documents from old.csv."
+    assert answer.json()["message"].split("\n") == [
+        "Imported labels of 2 documents from old.csv.",
+        "1 rows were not taken:",
+        "line 4: no document has this id 'nobody'",
+    ]
     assert workbench.session.training().labels == {1: ["tea"], 2: ["coffee"]}
     bad = page.post("/api/import?who=ann&name=../../x.csv", content=b"a,b\n1,2\n")
     assert bad.status_code == 422
@@ -770,7 +792,7 @@ def test_coders_over_http(page, workbench):
     assert page.post("/api/coders/remove", json={"who": "ann", "coder": "gpt"}).status_code == 404
 
 
-def test_a_file_that_changed_is_noticed(tmp_path):
+def test_rows_that_are_gone_are_noticed(tmp_path):
     table = tmp_path / "a.csv"
     table.write_text("id,text\n1,green tea\n2,black coffee\n")
     path = tmp_path / "a.steer"
@@ -780,7 +802,8 @@ def test_a_file_that_changed_is_noticed(tmp_path):
     workbench.close()
     table.write_text("id,text\n1,green tea\n")
     workbench = Workbench(path, source=table)
-    assert "has changed" in workbench.notice
+    assert "1 are not in the table any more, and stay." in workbench.notice
+    assert len(workbench.project) == 2
     workbench.close()
 
 

@@ -94,7 +94,7 @@ def test_they_equal_the_shares_of_the_model(workbench):
 def test_they_are_stored_and_follow_renamed_and_deleted_topics(workbench):
     until(lambda: workbench.views.fitted and workbench.views.fitted.record.shares)
     _, record = workbench.project.models.last()
-    assert set(record.shares) == {"region", "date"}
+    assert set(record.shares) == {"", "region", "date"}  # "": all documents
     assert np.array(record.shares["region"].arrays["share"]).shape == (3, len(record.shares["region"].keys))
     apply(workbench.session, "ann", ChangeTopic(key=1, name="Tea!"))
     found = group_table(workbench.views, "region")

@@ -719,18 +719,25 @@ def test_people_before_files_and_the_majority_of_people():
     assert merged_state({1: ("cleared", 6)}, topics) is None
 
 
+def label_at_random(session):
+    for row in range(session.n):
+        session.origins.served[row] = "random"
+        apply(session, "ann", Label(documents=[row], key=1, state="forbidden"))
+
+
 def test_advice_before_and_after_labels(session):
     views = Views(session)
-    assert "names and keywords find the first documents" in advice(views)
-    apply(session, "ann", Label(documents=[0], key=1, state="permitted"))
+    assert advice(views).startswith(f"Label {session.n} more documents at random")
+    label_at_random(session)
     assert "fewer than 5 labels: tea, coffee" in advice(views)
     apply(session, "ann", Label(documents=[0, 1, 2, 3, 4], key=1, state="permitted"))
     apply(session, "ann", Label(documents=[1, 2, 3, 4, 5], key=2, state="permitted"))
-    assert "Fit now" in advice(views)
-    assert views.progress().labelled == 6
+    assert advice(views) == "Continue with the suggested documents: they help most."
+    assert views.progress().drawn == session.n
 
 
 def test_advice_after_fits(session):
+    label_at_random(session)
     apply(session, "ann", Label(documents=[0, 1, 2, 3, 4], key=1, state="permitted"))
     apply(session, "ann", Label(documents=[1, 2, 3, 4, 5], key=2, state="permitted"))
     views = doubting(session)

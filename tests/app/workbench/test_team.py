@@ -3,6 +3,7 @@
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
+from types import SimpleNamespace
 
 import pytest
 from sklearn.metrics import cohen_kappa_score
@@ -13,9 +14,10 @@ pytest.importorskip("msgspec")
 from topicsteer.app.workbench import fit_process
 from topicsteer.app.workbench.actions import ChangeTopic, Label, Later, NewTopic, Settle, Skip, Undo, WriteNote, apply
 from topicsteer.app.workbench.agreement_view import agreement_frame, agreement_page, disagreements
+from topicsteer.app.workbench.current_model import ModelRecord, SuggestedRow
 from topicsteer.app.workbench.errors import Conflict, Invalid, person_name
 from topicsteer.app.workbench.imports import GivenLabels, import_labels
-from topicsteer.app.workbench.label_queue import NO_SAMPLE, Queue
+from topicsteer.app.workbench.label_queue import Queue
 from topicsteer.app.workbench.project import Project, ProjectError
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.views import Selection, Views
@@ -394,18 +396,24 @@ def test_near_duplicates_are_labelled_once(tmp_path):
         apply(workbench.session, "ann", NewTopic(name="thanks"))
         assert workbench.views.document(1, "ann").copies == 2
         assert workbench.views.document(3, "ann").copies == 0
-        assert workbench.queue.next("ann").why.endswith(NO_SAMPLE)
-        assert not workbench.queue.next("ann", "random").why.endswith(NO_SAMPLE)
-        served = []
-        while (row := workbench.queue.next("ann").row) is not None:
-            served.append(row)
-            apply(workbench.session, "ann", Label(documents=[row], key=1, state="permitted"))
+        first = workbench.queue.next("ann").row
+        apply(workbench.session, "ann", Label(documents=[first], key=1, state="permitted"))
+        assert workbench.session.chosen() == {first: "random"}  # the default list is a random sample, with all copies
+        rows = [SuggestedRow(row, "useful") for row in range(5)]
+        workbench.views.fitted = SimpleNamespace(record=ModelRecord([], suggestions=rows), unknown=[])
+        served = [first]
+        while workbench.queue.next("ann", "suggested").why == "Useful.":
+            served.append(workbench.queue.next("ann", "suggested").row)
+            apply(workbench.session, "ann", Label(documents=[served[-1]], key=1, state="permitted"))
         assert len(served) == 3
-        assert len({0, 1, 2} & set(served)) == 1
-        assert workbench.queue.next("ann", "search", query="parcel").row in {0, 1, 2} - set(served)  # if asked for
-        assert set(workbench.session.chosen().values()) == {"suggested"}  # no random sample without its copies
-        drawn = workbench.queue.next("ann", "random").row  # a random sample has them
-        assert drawn in {0, 1, 2} - set(served)
+        assert len({0, 1, 2} & {*served}) == 1
+        assert workbench.queue.next("ann", "search", query="parcel").row in {0, 1, 2} - {*served}  # if asked for
+        drawn = workbench.queue.next("ann", "suggested").row  # no suggestion is left: a random sample has the copies
+        assert drawn in {0, 1, 2} - {*served}
+        apply(workbench.session, "ann", Label(documents=[drawn], key=1, state="permitted"))
+        assert workbench.session.chosen() == {first: "random"} | dict.fromkeys(served[1:], "suggested 2") | {
+            drawn: "random 3"
+        }
     finally:
         workbench.close()
 
@@ -415,8 +423,9 @@ def test_a_copy_of_a_document_that_somebody_reads_is_kept_back(tmp_path):
     Workbench.make(path, Documents(["a", "b", "c"], ["one two three four"] * 2 + ["other words"]))
     workbench = Workbench(path)
     try:
-        rows = [workbench.queue.next(who).row for who in ("ann", "bob", "cid")]
-        assert 2 in rows
-        assert rows[2] is None
+        rows = [SuggestedRow(row, "useful") for row in range(3)]
+        workbench.views.fitted = SimpleNamespace(record=ModelRecord([], suggestions=rows), unknown=[])
+        found = [workbench.queue.next(who, "suggested") for who in ("ann", "bob", "cid")]
+        assert [(one.row, one.why[:9]) for one in found] == [(0, "Useful."), (2, "Useful."), (1, "At random")]
     finally:
         workbench.close()

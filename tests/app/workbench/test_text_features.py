@@ -2,14 +2,12 @@
 
 import io
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 pytest.importorskip("msgspec")
 
-from topicsteer.analysis.topics import DECLARE_OPEN
 from topicsteer.app.web.routes import model_summary
 from topicsteer.app.workbench.current_model import CurrentModel, ModelRecord
 from topicsteer.app.workbench.errors import Conflict
@@ -54,16 +52,14 @@ def test_a_project_with_vectors(tmp_path):
 def check_blind_mode(bench):
     """No page shows anything of the model."""
     shown = bench.views.topics()
-    assert shown.none is not None
+    assert shown.known
     assert all(topic.fit is not None for topic in shown.known)
     bench.session.change_settings(blind=True)
     hidden = bench.views.topics()
-    assert (hidden.free, hidden.none, [topic.fit for topic in hidden.known]) == ([], None, [None, None])
+    assert (hidden.free, hidden.none, [topic.fit for topic in hidden.known]) == ([], False, [None, None])
     assert len(bench.views.document(3, "ann").pieces) == 1
     assert bench.views.checks() == []
-    assert model_summary(bench.views.fitted, blind=True).belief == ""
-    undecided = SimpleNamespace(record=ModelRecord([]), model=SimpleNamespace(belief=f"If some do, {DECLARE_OPEN}."))
-    assert model_summary(undecided).belief == "If some do, declare it in the settings (page Export)."
+    assert model_summary(bench.views.fitted, blind=True).notes == []
     with pytest.raises(Conflict, match="Blind mode hides the map"):
         bench.document_map()
     bench.session.change_settings(blind=False)

@@ -63,10 +63,10 @@ def fitted(project, tmp_path_factory):
 
 def test_a_fit_is_saved_and_reported_in_order(fitted):
     worker, folder, found = fitted
-    assert kinds(found) == ["Finished", "Learnt", "Learnt", "Rested"]
+    assert kinds(found) == ["Finished", "Learnt", "Learnt", "Learnt", "Rested"]
     stages = [report.stage for report in found if isinstance(report, messages.Progressed)]
     assert stages[0] == "read"
-    assert list(dict.fromkeys(stages))[-2:] == ["advise", "check"]
+    assert list(dict.fromkeys(stages))[-3:] == ["advise", "check", "shares"]
     finished = next(report for report in found if isinstance(report, messages.Finished))
     assert finished.folder == str(folder)
     saved = TopicModel.load(folder)

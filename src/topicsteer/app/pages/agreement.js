@@ -107,11 +107,11 @@ function differing() {
 
 function several() {
   const { overlap, overlap_people: people } = store.state.settings;
-  const change = h("a", { href: "#export" }, "Change it");
-  if (!overlap) return h("p", null, "Each document is given to one person. ", change, " on the page Export.");
+  const change = h("a", { href: "#settings" }, "Change it");
+  if (!overlap) return h("p", null, "Each document is given to one person. ", change, " on the page Settings.");
   const every = overlap === 1 ? "Every document" : `One document in ${number(overlap)}`;
   const done = `${number(found.overlap_done)} of ${plural(found.overlap, "such document")} complete.`;
-  return h("p", null, `${every} is given to ${people} people: ${done} `, change, " on the page Export.");
+  return h("p", null, `${every} is given to ${people} people: ${done} `, change, " on the page Settings.");
 }
 
 const section = (id, title, ...children) => h("section", { "aria-labelledby": id }, h("h2", { id }, title), children);

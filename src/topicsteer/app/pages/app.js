@@ -7,9 +7,11 @@ import * as documents from "./documents.js";
 import * as map from "./map.js";
 import * as progress from "./progress.js";
 import * as agreement from "./agreement.js";
+import * as imports from "./import.js";
 import * as exports from "./export.js";
+import * as settings from "./settings.js";
 
-const pages = { label, topics, documents, map, progress, agreement, export: exports };
+const pages = { label, topics, documents, map, progress, agreement, import: imports, export: exports, settings };
 const main = document.getElementById("main");
 const $ = (id) => document.getElementById(id);
 let page = null;
@@ -37,10 +39,10 @@ const STAGES = {
   load: "Loading the result",
   advise: "Choosing documents to label",
   check: "Checking with hidden labels",
-  shares: "Estimating shares of topics by group",
+  shares: "Estimating shares of topics",
 };
 
-const TARGET = "Documents to label: ten per topic, at least fifty. You can set another number on the page Export.";
+const TARGET = "Documents to label: ten per topic, at least fifty. You can set another number on the page Settings.";
 
 function paint() {
   const { state } = store;
@@ -58,7 +60,7 @@ function paint() {
   const since = state.model ? `${plural(fresh, "new label")} since the last fit` : "not fitted yet";
   const warning = ` · people differ on ${number(differing)}`;
   const reached = labelled >= target;
-  const goal = h("a", { href: "#export", title: TARGET }, "target");
+  const goal = h("a", { href: "#settings", title: TARGET }, "target");
   clear(
     $("goal-text"),
     h("b", null, reached ? number(labelled) : `${number(labelled)} of ${number(target)}`),
@@ -66,7 +68,7 @@ function paint() {
     `, ${number(all)} documents`,
     h("span", { class: "wide-only" }, ` · ${since}`),
     differing && !state.settings.blind ? h("a", { href: "#agreement", class: "warn" }, warning) : null,
-    state.settings.blind ? [" · ", h("a", { href: "#export" }, "blind mode: predictions are hidden")] : null,
+    state.settings.blind ? [" · ", h("a", { href: "#settings" }, "blind mode: predictions are hidden")] : null,
   );
   paintFit(state.fit);
 }
@@ -98,29 +100,25 @@ function paintFit(status) {
   $("fit-text").textContent = fitText(status);
 }
 
+// Milliseconds that a message stays; an error stays until it is closed.
+const NOTE = 4000;
+
 function note(text, tone = "good", ...more) {
   const close = button("×", () => box.remove(), { class: "quiet round", "aria-label": "Close this message" });
   const box = h("div", { class: `note ${tone}` }, h("div", null, text, more), close);
   const notes = $("notes");
   while (notes.children.length > 2) notes.firstChild.remove();
   notes.append(box);
-  const long = { good: 6000, news: 15000 }[tone];
-  const fade = () => (box.matches(":hover, :focus-within") ? setTimeout(fade, 3000) : box.remove());
-  if (long) setTimeout(fade, long);
-}
-
-function details(title, lines) {
-  if (!lines.length) return null;
-  const items = lines.map((line) => h("li", null, line));
-  return h("details", null, h("summary", null, title), h("ul", null, items));
+  const fade = () => (box.matches(":hover, :focus-within") ? setTimeout(fade, NOTE) : box.remove());
+  if (tone !== "bad") setTimeout(fade, NOTE);
 }
 
 async function noteFit() {
   await refresh();
-  const { seconds, notes, belief } = store.state.model;
+  const { seconds, notes } = store.state.model;
   if (store.state.settings.blind) return note("Fitted. Predictions are hidden in blind mode.", "news");
-  const text = h("p", null, h("b", null, `Fitted in ${seconds.toFixed(1)} s. `), belief);
-  note(text, "news", details("Warnings", notes));
+  const warnings = notes.length ? h("a", { href: "#topics" }, plural(notes.length, "warning")) : "";
+  note(`Fitted in ${seconds.toFixed(1)} s. `, "news", warnings);
 }
 
 function refreshSoon() {
@@ -190,7 +188,8 @@ async function rename() {
 }
 
 const KEYS = [
-  ["1 … 9", "this topic; again: clear it"],
+  ["1 … 9", "this topic; again: clear it. The numbers follow the order of the page Topics"],
+  ["Space", "the first suggestion of the model"],
   ["Shift 1 … 9, or X then a number", "not this topic"],
   ["0", "none of these topics"],
   ["Y, Shift Y", "documents of a topic: it has this topic, or not; then the next document"],
@@ -208,7 +207,7 @@ const KEYS = [
   ["U, Shift U", "undo, redo (also Ctrl Z, Ctrl Shift Z)"],
   ["F", "fit; during a fit: fit again after it"],
   ["L", "on the map: draw a lasso, or stop"],
-  ["G then L, T, D, M, P, A, E", "go to a page"],
+  ["G then L, T, D, M, P, A, I, E, S", "go to a page"],
   ["?", "this list"],
 ];
 
@@ -258,7 +257,7 @@ const back = ({ shiftKey }) => undo(shiftKey ? "redo" : "undo");
 function meaning(event, key) {
   if (going) {
     going = false;
-    const to = { l: "label", t: "topics", d: "documents", m: "map", p: "progress", a: "agreement", e: "export" }[key];
+    const to = Object.keys(pages).find((name) => name.startsWith(key));
     return () => {
       if (to) location.hash = to;
     };
@@ -295,7 +294,7 @@ attempt(async () => {
   route();
 }).then(() => {
   if (store.state) return;
-  const why = "Is it still running? After a restart, open the new address that it printed.";
+  const why = "Is it still running? Otherwise, open the address that it printed last.";
   const title = h("p", { class: "empty-title" }, "The workbench does not answer.");
   clear(main, h("div", { class: "empty" }, title, h("p", null, why)));
 });

@@ -1,4 +1,4 @@
-// Coders on the page Export: a language model or another program, its errors per topic, and documents to look at.
+// Coders on the page Import: a language model or another program, its errors per topic, and documents to look at.
 import { ask, button, clear, h, name, number, percent, plural } from "./dom.js";
 import { attempt, get, post, upload } from "./store.js";
 

@@ -3,13 +3,15 @@ import { button, clear, dot, empty, h, name, number, percent, select } from "./d
 import { freeTopic, isFree, NONE_OF_THESE, OUTSIDE, store, topic } from "./store.js";
 import { colour, text, topicName } from "./document.js";
 import { isTree, options as topicOptions } from "./tree.js";
+import { shares, stages } from "./stages.js";
+import { start } from "./start.js";
 import * as pane from "./tree_pane.js";
 
 // The key of a label for the whole document.
 const WHOLE = "0";
 const MODES = [
-  ["suggested", "Suggested"],
   ["random", "At random"],
+  ["suggested", "Suggested"],
   ["search", "From a search"],
   ["topic", "Of a topic"],
   ["question", "Yes or no"],
@@ -17,10 +19,7 @@ const MODES = [
   ["later", "Put aside by me"],
 ];
 // In blind mode no document is chosen by the model.
-const BLIND = [
-  ["suggested", "At random, near-duplicates once"],
-  ...MODES.filter(([mode]) => ["random", "search", "later"].includes(mode)),
-];
+const BLIND = MODES.filter(([mode]) => ["random", "search", "later"].includes(mode));
 
 const clickFit = () => document.getElementById("fit").click();
 
@@ -30,25 +29,47 @@ export function draw(view, actions) {
     const sheet = h("article", { class: "sheet", "aria-label": "Document" });
     const panel = h("aside", { class: "panel", id: "panel", "aria-label": "Topics of this document" });
     const source = h("div", { class: "source", id: "source" });
-    clear(view.main, h("h1", { class: "unseen" }, "Label"), source, h("div", { class: "desk" }, sheet, panel));
+    const way = h("div", { class: "way" });
+    clear(view.main, h("h1", { class: "unseen" }, "Label"), way, source, h("div", { class: "desk" }, sheet, panel));
   }
+  drawStages(view);
   const sheet = view.main.querySelector(".sheet");
   const typing = view.main.querySelector("#source :is(input, select):focus");
   if (!typing) drawSource(view, actions);
   if (view.doc) clear(sheet, reading(view, actions));
   else {
-    const suggested = () => actions.setMode("suggested");
+    const random = () => actions.setMode("random");
     clear(
       sheet,
       empty(
         view.why || "No document.",
         hint(view, actions),
-        button("Suggested documents", suggested, { class: "quiet" }),
+        button("Documents at random", random, { class: "quiet" }),
         actions.missing() ? null : button("Fit", clickFit, { class: "main" }),
       ),
     );
   }
   drawTopics(view, actions);
+}
+
+// The stages, and at their end the shares.
+export function drawStages(view) {
+  const way = view.main?.querySelector(".way");
+  if (!way) return;
+  const { drawn, wanted } = store.state.progress;
+  const ready = drawn >= wanted ? shares() : null;
+  const open = way.querySelector("details")?.open ?? true;
+  const more = h("a", { href: "#progress" }, "What else to label");
+  clear(
+    way,
+    stages(),
+    ready ? h("details", { open }, h("summary", null, "Shares of the documents"), ready, more) : null,
+  );
+}
+
+// The key of the first suggestion for a document: a topic, none of them, or null without predictions.
+export function suggestion(doc) {
+  return doc?.outside ? OUTSIDE : (doc?.likely[0]?.key ?? null);
 }
 
 function reading(view, actions) {
@@ -144,7 +165,7 @@ function topicField(view, actions) {
   const question = view.mode === "question";
   const free = isFree(view.topic) ? freeTopic(view.topic) : null;
   if (free) options.push([free.key, `${free.name} (free topic)`]);
-  if (store.state.topics.none !== null && !question) options.push([OUTSIDE, NONE_OF_THESE]);
+  if (store.state.topics.none && !question) options.push([OUTSIDE, NONE_OF_THESE]);
   if (!options.length) return h("span", { class: "soft" }, "There are no topics yet.");
   const onchange = (event) => {
     const { value } = event.target;
@@ -164,11 +185,11 @@ export function drawTopics(view, actions) {
   const { doc } = view;
   const known = store.state.topics.known;
   const focused = document.activeElement?.id === "find-topic";
+  view.main.querySelector(".desk").classList.toggle("first", !known.length);
   if (!known.length) {
-    const start = "Create a topic from this document. Or fit without labels and name the free topics.";
-    const create = button("New topic", actions.create, { class: "main", title: "N" });
-    const fit = button("Fit without labels", clickFit, { class: "quiet" });
-    clear(panel, empty("No topics yet.", start, create, fit), doc ? foot(view, actions) : null);
+    if (panel.querySelector(".start")) return; // typed names stay
+    clear(panel, start(actions.begin));
+    panel.querySelector("#names").focus({ preventScroll: true });
     return;
   }
   const likely = Object.fromEntries((doc?.likely || []).map((l) => [l.key, l.probability]));
@@ -257,7 +278,7 @@ function choice(view, actions, t, probability, extra, attributes) {
   const model = probability === undefined ? "" : percent(probability);
   const likely = model ? `, model ${model}` : "";
   const saved = pending ? ", saving" : answer ? ", saved" : "";
-  const place = extra.place ?? 9;
+  const place = extra.place ?? 9; // only nine topics have a number
   const yes = h(
     "button",
     {
@@ -296,7 +317,9 @@ function choice(view, actions, t, probability, extra, attributes) {
       })
     : null;
   const implied = extra.implied && !answer ? " implied" : "";
-  const row = { class: `choice ${answer}${implied}${pending ? " pending" : ""}`, colour: t.colour, level: extra.level };
+  const first = suggestion(view.doc) === t.key ? " first" : "";
+  const kind = `choice ${answer}${implied}${first}${pending ? " pending" : ""}`;
+  const row = { class: kind, colour: t.colour, level: extra.level };
   return h("li", { ...row, ...attributes }, extra.before, yes, only, no, others(labels, key));
 }
 
@@ -346,7 +369,7 @@ function foot(view, actions) {
       [view.branch === null ? h("kbd", null, "0") : null, NONE_OF_THESE, noneValue(doc)],
       () => actions.whole("none", doc),
       {
-        class: "quiet",
+        class: suggestion(doc) === OUTSIDE ? "quiet first" : "quiet",
         "aria-pressed": String(state === "none"),
       },
     ),

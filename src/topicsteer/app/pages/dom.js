@@ -52,7 +52,7 @@ export function chip(topic, ...more) {
 
 // In the place of everything that shows predictions, in blind mode.
 export const hidden = () =>
-  empty("Hidden in blind mode.", "Predictions would influence labels. The page Export has the setting.");
+  empty("Hidden in blind mode.", "Predictions would influence labels. The page Settings has the setting.");
 
 export function empty(title, text, ...actions) {
   return h(

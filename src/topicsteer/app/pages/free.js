@@ -1,5 +1,6 @@
 // Free topics on the page Topics, and documents with none of the topics.
 import { ask, button, h, name, plural } from "./dom.js";
+import { notKnown, shareText } from "./stages.js";
 import { NONE_OF_THESE, OUTSIDE, post, refresh } from "./store.js";
 
 export const describe = { name: "description", label: "Which documents belong to it (optional)", kind: "long" };
@@ -35,11 +36,11 @@ export function freeCard(free, body) {
 }
 
 // The documents with none of the known topics, as the last line of the known ones.
-export function outside(documents) {
+export function outside() {
   return h(
     "li",
     { class: "outside" },
     h("h3", null, h("a", { href: `#documents/${OUTSIDE}` }, NONE_OF_THESE)),
-    h("p", { class: "facts" }, plural(documents, "document")),
+    h("p", { class: "facts" }, "Share of the documents: ", shareText(OUTSIDE) || notKnown()),
   );
 }

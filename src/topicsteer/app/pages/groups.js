@@ -1,8 +1,9 @@
 // Topics by group or over time: one chart per topic, and all shares as a table.
-import { details, dot, empty, h, name, number, share, svg } from "./dom.js";
+import { details, dot, h, name, number, share, svg } from "./dom.js";
 import { saveButton } from "./save_svg.js";
+import { notKnown } from "./stages.js";
 
-const percent = (value) => (value === null ? "" : share(value));
+const percent = (value) => (value === null ? "–" : share(value));
 
 function frame(chart, kind, topic, ...children) {
   const box = { class: `shares-${kind}`, viewBox: `0 0 ${chart.width} ${chart.height}`, role: "img" };
@@ -83,19 +84,15 @@ function table(found) {
   return h("div", { class: "table-box", tabindex: "0", role: "region", "aria-label": label }, content);
 }
 
-export function shares(found) {
-  const soon = "Shares corrected by your labels follow when the checks after a fit are done.";
-  if (!found.topics.length) return empty("No shares yet.", soon);
+export function groupShares(found) {
+  if (!found.topics.length) return h("p", null, "Shares by group are ", notKnown());
   const topics = new Map(found.topics.map((topic) => [String(topic.key), topic]));
   const charts = [
     ...found.bars.map((chart) => bars(chart, topics.get(chart.key))),
     ...found.lines.map((chart) => lines(chart, topics.get(chart.key))),
   ];
-  const intervals = found.topics.some((topic) => topic.low.some((low) => low !== null));
-  const sure =
+  const about =
     "Shares of the documents, corrected by your labels, with 95 % intervals. Largest differences come first.";
-  const plain = "No share is known: they need labels of documents drawn at random.";
-  const about = intervals ? sure : plain;
   return [
     h("p", { class: "soft small" }, about),
     h("div", { class: "share-charts" }, charts),

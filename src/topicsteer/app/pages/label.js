@@ -8,7 +8,7 @@ import * as desk from "./desk.js";
 
 const view = {
   main: null,
-  mode: "suggested",
+  mode: "random",
   query: "",
   topic: null, // key of the topic in the mode "topic"
   pile: [], // documents seen, with the reason for each
@@ -33,6 +33,7 @@ export function show(main, rest) {
   return inTurn(() => {
     if (/^\d+$/.test(rest)) return visit(view.at + 1, { row: Number(rest), why: "You opened it from the list." });
     const known = /^topic-(\d+)$/.exec(rest);
+    if (rest === "random" || rest === "suggested") return setMode(rest);
     const wanted = known ? Number(known[1]) : isFree(rest) || rest === OUTSIDE ? rest : null;
     if (wanted !== null) {
       Object.assign(view, { mode: "topic", topic: wanted });
@@ -61,7 +62,7 @@ function put(doc) {
   const typing = document.activeElement?.id === "find-topic"; // its words are not lost when a document arrives
   if (other) Object.assign(view, { not: false, filter: typing ? view.filter : "", branch: null });
   if (other && store.state.topics.known.length > 40) view.folds.clear();
-  if (doc) arrange(other);
+  if (doc) arrange();
   draw();
 }
 
@@ -92,23 +93,18 @@ async function previous() {
   tell("This is the first document you saw.");
 }
 
-// Up to nine topics keep the user's order. With more, labelled and likely topics come first. A number keeps its topic
-// while the document is on the page, even if a fit changes the likely topics.
-function arrange(other) {
-  if (isTree()) {
-    if (view.branch !== null && !topic(view.branch)) view.branch = null; // it was deleted
-    view.order = numbered(view);
-    return;
-  }
-  const known = store.state.topics.known.map((t) => t.key);
-  const same = known.length === view.order.length && known.every((key) => view.order.includes(key));
-  if (known.length <= 9) view.order = known;
-  else if (other || !same) {
-    const mine = Object.keys(view.doc.labels.mine).map(Number).filter(Boolean);
-    const likely = view.doc.likely.map((l) => l.key);
-    const first = [...new Set([...mine, ...likely, ...view.doc.labels.permitted])].slice(0, 9);
-    view.order = [...first, ...known.filter((key) => !first.includes(key))];
-  }
+// The numbers follow the user's order of the topics, whatever their number; in a tree, each level has its own.
+function arrange() {
+  if (isTree() && view.branch !== null && !topic(view.branch)) view.branch = null; // it was deleted
+  view.order = isTree() ? numbered(view) : store.state.topics.known.map((t) => t.key);
+}
+
+// Give the first suggestion of the model; a given label stays.
+function accept() {
+  const first = desk.suggestion(view.doc);
+  if (first === null) return null;
+  if (first === OUTSIDE) return whole("none");
+  return view.doc.labels.mine[first] ? null : set(String(first), "permitted");
 }
 
 // In a tree, numbers go down one level with each label, and up again with Backspace.
@@ -224,12 +220,13 @@ export function key(event, pressed) {
     };
   }
   const onControl = event.target.closest("button, a, summary");
-  if (pressed === "enter" && onControl) return null;
+  if ([" ", "enter"].includes(pressed) && onControl) return null;
   const keys = {
     s: () => whole("skip"),
     l: () => whole("later"),
     m: note,
     y: () => confirm(event.shiftKey ? "forbidden" : "permitted"),
+    " ": accept,
     enter: next,
     arrowright: next,
     arrowleft: previous,
@@ -278,6 +275,7 @@ export function onMessage(message) {
     if (view.doc || isTree()) arrange();
     drawTopics();
   }
+  if (["state", "acted", "changed"].includes(message.kind)) desk.drawStages(view);
   if (message.kind === "fitted") inTurn(reload);
   const { doc } = view;
   const shown = doc && message.kind === "changed" && (message.many || message.documents.includes(doc.row));
@@ -334,6 +332,10 @@ const actions = {
   previous: () => inTurn(previous),
   next: () => inTurn(next),
   create: () => inTurn(create),
+  begin: () => {
+    view.main.focus({ preventScroll: true }); // keys work on the page
+    draw();
+  },
   note: () => inTurn(note),
   confirm: (state) => {
     const { doc } = view;

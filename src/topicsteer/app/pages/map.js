@@ -13,7 +13,7 @@ let map = null;
 let data = null;
 let rows = null; // row of each point, or null if they are the same
 let points = null; // point of each row, or null if they are the same
-let found = null; // points of the search, or null without one
+let found = null; // points of search and topic, or null for all
 const wanted = { query: "", topic: "" };
 let chosen = []; // selected points
 let given = null; // topic for them
@@ -73,7 +73,7 @@ async function load() {
   if (!map) frame();
   map.set(data);
   tools();
-  filter();
+  await search();
   bulk();
   if (map.current >= 0) attempt(() => read(map.current, true));
 }
@@ -158,15 +158,15 @@ function table() {
 }
 
 function tools() {
-  const { sample, by_words: words, topics } = data;
+  const { sample, by_words: words } = data;
   const near = words ? "Documents with similar words are close." : "Documents lie around their topics.";
   $("lead").textContent = `Each point is a document. ${near} ${sample}`;
   $("canvas").setAttribute("aria-label", `Map of ${plural(data.x.length, "document")}; they are in the table below`);
   const box = $("tools");
   if (box.contains(document.activeElement)) return;
-  const sizes = topics.map(() => 0);
-  data.topic.forEach((k) => (sizes[k] += 1));
-  const shown = topics.map((t, k) => [String(t.key), `${t.name} (${number(sizes[k])})`]).filter((_, k) => sizes[k]);
+  const used = new Set(data.topic);
+  const some = data.topics.filter((t, k) => used.has(k) && (store.state.model || t.kind !== "none"));
+  const shown = some.map((t) => [String(t.key), t.name]);
   if (wanted.topic && !shown.some(([value]) => value === wanted.topic)) wanted.topic = "";
   const oninput = (event) => {
     clearTimeout(typing);
@@ -175,7 +175,7 @@ function tools() {
   };
   const onchange = (event) => {
     wanted.topic = event.target.value;
-    filter();
+    attempt(search);
   };
   const shade = h("input", {
     type: "checkbox",
@@ -216,23 +216,15 @@ function useLasso(on) {
 
 async function search() {
   const turn = ++asked;
-  const query = wanted.query.trim();
-  const answer = query ? await get("/api/documents", { query, all_rows: true }) : null;
+  const [query, key] = [wanted.query.trim(), wanted.topic];
+  const answer = query || key ? await get("/api/documents", { query, key, all_rows: true }) : null;
   if (turn !== asked || !visible() || !map) return; // a later question is on its way
   found = answer && answer.rows.map((row) => (points ? points.get(row) : row)).filter((i) => i !== undefined);
   filter();
 }
 
-// The points of search and topic, or null for all.
-function matching() {
-  const k = wanted.topic ? data.topics.findIndex((t) => String(t.key) === wanted.topic) : -1;
-  if (!found && k < 0) return null;
-  const all = found || Array.from(data.topic, (_, i) => i);
-  return k < 0 ? all : all.filter((i) => data.topic[i] === k);
-}
-
 function filter() {
-  const some = matching();
+  const some = found;
   let marks = null;
   if (some) {
     marks = new Uint8Array(data.x.length);
@@ -307,7 +299,7 @@ async function read(i, still = false) {
 
 async function list() {
   if (!$("table").open) return;
-  const some = matching();
+  const some = found;
   const total = some ? some.length : data.x.length;
   first = Math.min(Math.max(first, 0), Math.max(total - 1, 0));
   const last = Math.min(first + PAGE, total);

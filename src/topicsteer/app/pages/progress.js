@@ -1,6 +1,7 @@
-// The page Progress: advice, labels per topic, topics by group.
+// The page Progress: stages, advice, shares, labels per topic, topics by group.
 import { clear, empty, h, hidden, name, plural, select } from "./dom.js";
-import { shares } from "./groups.js";
+import { groupShares } from "./groups.js";
+import { notKnown, shares, stages } from "./stages.js";
 import { attempt, get, store } from "./store.js";
 
 let main = null;
@@ -15,7 +16,7 @@ export async function show(target) {
 
 export function onMessage(message) {
   const visible = main?.dataset.page === "progress";
-  if (visible && ["fitted", "advised", "changed"].includes(message.kind)) attempt(load);
+  if (visible && ["state", "fitted", "changed"].includes(message.kind)) attempt(load);
 }
 
 async function load() {
@@ -60,7 +61,7 @@ async function groups(box) {
   };
   const options = data.columns.map((c) => [c, c]);
   const choose = select({ id: "column", onchange }, options, column);
-  clear(box, h("p", { class: "row" }, h("label", { for: "column" }, "By"), choose), shares(found));
+  clear(box, h("p", { class: "row" }, h("label", { for: "column" }, "By"), choose), groupShares(found));
 }
 
 const section = (id, title, ...children) => h("section", { "aria-labelledby": id }, h("h2", { id }, title), children);
@@ -68,10 +69,13 @@ const section = (id, title, ...children) => h("section", { "aria-labelledby": id
 function draw() {
   if (main.dataset.page !== "progress") return;
   const box = h("div");
+  const { blind } = store.state.settings;
   clear(
     main,
     h("h1", null, "Progress"),
+    stages(),
     h("p", { class: "advice", role: "note" }, h("span", { class: "tag" }, "Advice"), " ", data.advice),
+    blind ? null : section("shares-title", "Shares of the documents", shares() || h("p", null, notKnown())),
     section("coverage-title", "Labels per topic", coverage(store.state.topics.known)),
     section("groups-title", "By group or date", box),
   );

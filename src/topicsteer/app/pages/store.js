@@ -20,7 +20,7 @@ async function read(answer) {
   try {
     body = await answer.json();
   } catch {
-    const restarted = "Not permitted: open the last address that the workbench printed, or ask for one to edit.";
+    const restarted = "Not permitted: open the address that the workbench printed last, or ask for one to edit.";
     body = { error: answer.status === 403 ? restarted : `The server answered with status ${answer.status}.` };
   }
   if (!answer.ok) throw Object.assign(new Error(body.error), { status: answer.status });

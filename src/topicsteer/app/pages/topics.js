@@ -1,7 +1,8 @@
 // The page Topics: known and free topics, and all actions on them.
-import { ask, button, clear, dot, empty, h, hidden, menu, name, number, plural } from "./dom.js";
+import { ask, button, clear, details, dot, empty, h, hidden, menu, name, number, plural } from "./dom.js";
 import { act, attempt, refresh, show as note, store } from "./store.js";
 import { describe, freeCard, outside } from "./free.js";
+import { shareText } from "./stages.js";
 import { crumbs, groupsOf, putUnder, splitKnown, underField, withParent } from "./topic_tree.js";
 import { childrenOf, options as topicOptions } from "./tree.js";
 
@@ -162,6 +163,9 @@ function effect(t) {
   return null;
 }
 
+// Figures behind the number of documents.
+const figures = (t) => [plural(t.labels, "label"), " · share ", shareText(t.key) || "–"];
+
 function older(t) {
   if (!t.older) return null;
   const text = `${plural(t.older, "document")} labelled under an older definition`;
@@ -220,7 +224,6 @@ function card(t, _, all) {
       dragged = null;
     },
   };
-  const fitted = t.fit ? ` · ${plural(t.fit.documents, "document")}` : null;
   const blind = store.state.settings.blind && "Terms and documents of the fit are hidden in blind mode.";
   const later = t.labels ? "The next fit finds its terms." : "Label some documents with it, then fit.";
   return h(
@@ -228,12 +231,13 @@ function card(t, _, all) {
     { class: "card", colour: t.colour, "data-card": t.key, ...drag },
     crumbs(t),
     h("div", { class: "card-head" }, handle(t), h("h3", null, dot(), name(t.name))),
-    h("p", { class: "facts" }, h("b", null, plural(t.labels, "label")), fitted),
+    h("p", { class: "facts" }, h("b", null, t.fit ? plural(t.fit.documents, "document") : plural(t.labels, "label"))),
     t.description ? h("p", { class: "describe", dir: "auto" }, t.description) : null,
     t.fit ? terms(t.fit, t) : h("p", { class: "soft small" }, blind || later),
     wordLists(t),
     effect(t),
     older(t),
+    t.fit ? details("More figures", h("p", { class: "small" }, figures(t))) : null,
     groupsOf(t),
     h(
       "div",
@@ -255,12 +259,11 @@ function card(t, _, all) {
 
 function lastFit(model) {
   const labelled = plural(model.labelled, "labelled document");
-  return h(
-    "p",
-    { class: "lead" },
-    h("span", { class: "belief" }, model.belief),
-    ` Fitted with ${labelled}, in ${model.seconds.toFixed(1)} s.`,
-  );
+  const notes = model.notes.map((line) => h("li", null, line));
+  return [
+    h("p", { class: "lead" }, `Fitted with ${labelled}, in ${model.seconds.toFixed(1)} s.`),
+    notes.length ? details("Warnings", h("ul", { class: "small" }, notes)) : null,
+  ];
 }
 
 function section(id, title, list, ...children) {
@@ -273,7 +276,7 @@ function draw() {
   const { known, free, none } = store.state.topics;
   const { model, settings } = store.state;
   const start = "Create one and label a few documents with it. Or fit first and name the free topics.";
-  const noFree = "The last fit had none. Set their number on the page Export.";
+  const noFree = "The last fit had none. Set their number on the page Settings.";
   const clickFit = () => document.getElementById("fit").click();
   clear(
     main,
@@ -289,7 +292,7 @@ function draw() {
       "Known",
       known,
       known.length
-        ? h("ul", { class: "cards" }, known.map(card), none === null ? null : outside(none))
+        ? h("ul", { class: "cards" }, known.map(card), none ? outside() : null)
         : empty(
             "No known topics yet.",
             start,

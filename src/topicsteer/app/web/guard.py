@@ -2,12 +2,14 @@
 
 A token of an address is exchanged for a cookie and a second secret. Browsers send a cookie to every port of a host, so
 another server on this machine may learn it. A request therefore also carries a secret that the page keeps in its own
-storage, which browsers separate by port.
+storage, which browsers separate by port. The project keeps the hashes of both, so that a restarted workbench lets an
+open tab in again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import hmac
 import ipaddress
 import logging
@@ -18,7 +20,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, HTTPConnection
@@ -30,12 +32,16 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from topicsteer.app.workbench.errors import Refused
 
 Role = Literal["edit", "look"]
+# Hash of the secret, and role, by the hash of the cookie.
+Kept: TypeAlias = dict[str, tuple[str, Role]]
 # Wrong passwords allowed per window and address.
 TRIES = 10
 # Length of the window in seconds.
 WINDOW = 60.0
 # Sessions that are kept; the oldest one ends first.
 MOST_SESSIONS = 1_000
+# Sessions that a restarted workbench lets in again.
+MOST_KEPT = 50
 # Addresses whose wrong passwords are remembered.
 MOST_ADDRESSES = 10_000
 
@@ -43,6 +49,11 @@ MOST_ADDRESSES = 10_000
 def new_secret() -> str:
     """24 random bytes as text."""
     return secrets.token_urlsafe(24)
+
+
+def hashed(*secrets: str) -> str:
+    """The hash of random texts, which nobody can turn back."""
+    return hashlib.sha256("\0".join(secrets).encode(errors="surrogatepass")).hexdigest()
 
 
 def same(given: str, expected: str) -> bool:
@@ -62,11 +73,17 @@ class Session:
         Sent by the page in a header.
     role : {"edit", "look"}
         Whether changes are permitted.
+    proof : str
+        Hash of the secret, which a restarted server does not know.
     """
 
     cookie: str = field(default_factory=new_secret)
     secret: str = field(default_factory=new_secret)
     role: Role = "edit"
+    proof: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "proof", self.proof or hashed(self.secret))
 
 
 class Sessions:
@@ -76,12 +93,25 @@ class Sessions:
     ----------
     token : str, optional
         The first one-time token; default: a random one. A used token is replaced by a new one.
+    password : str
+        Sessions of a server with another password have ended.
+    kept : mapping
+        Hashes of the sessions of the last server.
+    keep : callable
+        Called with the hashes of the sessions, to store them.
     """
 
-    def __init__(self, token: str | None = None) -> None:
+    def __init__(
+        self,
+        token: str | None = None,
+        password: str = "",
+        kept: Kept | None = None,
+        keep: Callable[[Kept], object] = lambda kept: None,
+    ) -> None:
         self.token = token or new_secret()
         self.look_token = new_secret()
         self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._password, self._kept, self._keep = password, dict(kept or {}), keep
 
     def exchange(self, token: str) -> Session | None:
         """A new session for a token; None for a wrong or used one. The token for people who only look stays valid."""
@@ -98,10 +128,16 @@ class Sessions:
         self._sessions[session.cookie] = session
         if len(self._sessions) > MOST_SESSIONS:
             self._sessions.popitem(last=False)
+        self._kept[hashed(session.cookie, self._password)] = (session.proof, role)
+        self._kept = dict(list(self._kept.items())[-MOST_KEPT:])
+        self._keep(self._kept)
         return session
 
     def of_cookie(self, cookie: str) -> Session | None:
-        """The session of a cookie."""
+        """The session of a cookie, of this server or of the last one."""
+        if cookie not in self._sessions and (kept := self._kept.get(hashed(cookie, self._password))):
+            proof, role = kept
+            self._sessions[cookie] = Session(cookie, "", role, proof)
         return self._sessions.get(cookie)
 
 
@@ -281,6 +317,8 @@ class Guard:
         The first one-time token. Default: a random one.
     renewed : callable, optional
         Called with the next one-time token when one is used.
+    kept, keep : optional
+        As in `Sessions`.
     """
 
     def __init__(
@@ -291,12 +329,14 @@ class Guard:
         password: str | None = None,
         token: str | None = None,
         renewed: Callable[[str], object] | None = None,
+        kept: Kept | None = None,
+        keep: Callable[[Kept], object] = lambda kept: None,
     ) -> None:
         check_address(host, password)
         self.app = app
         self.port = port
         self.password = password
-        self.sessions, self.strangers = Sessions(token), Strangers()
+        self.sessions, self.strangers = Sessions(token, password or "", kept, keep), Strangers()
         self.renewed = renewed
         self.cookie = f"topicsteer-{port}"  # browsers share cookies between ports
         self._open = host not in LOCAL
@@ -399,7 +439,7 @@ class Guard:
         if session is None or page:
             return session
         offered = request.headers.get("sec-websocket-protocol", "").split(",")[-1].strip()
-        return session if same(request.headers.get(HEADER, offered), session.secret) else None
+        return session if same(hashed(request.headers.get(HEADER, offered)), session.proof) else None
 
     def set_cookie(self, session: Session) -> str:
         """Return the cookie that replaces the token in the address."""

@@ -22,8 +22,6 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from topicsteer.analysis.survey_design import AT_RANDOM
-from topicsteer.analysis.topics import DECLARE_OPEN
 from topicsteer.app.web import messages
 from topicsteer.app.web.guard import HEADER, Guard, OncePerMinute, Session, check_address, limited_protocol
 from topicsteer.app.workbench import actions, responses
@@ -109,6 +107,8 @@ KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".s
 # Files of the report that the page uses too.
 SHARED = ("document_map.js", "document_map.css", "save_svg.js")
 PORT = 8765
+# Name of the hashes of sessions among the settings of a project.
+SESSIONS = "sessions"
 # The place of the secret in the page.
 NO_SECRET = b'name="topicsteer-secret" content=""'
 log = logging.getLogger("topicsteer.app")
@@ -173,12 +173,10 @@ def state(workbench: Workbench, message: Message) -> messages.State:
 def model_summary(fitted: CurrentModel, blind: bool = False) -> responses.ModelSummary:
     """Return the part of a model's description that pages show; in blind mode nothing about its topics."""
     record = fitted.record
-    belief = fitted.model.belief.replace(DECLARE_OPEN, "declare it in the settings (page Export)")
     return responses.ModelSummary(
         notes=[] if blind else record.notes,
         seconds=record.seconds,
         labelled=record.labelled,
-        belief="" if blind else belief.replace(AT_RANDOM, "label 50 documents of the list At random"),
     )
 
 
@@ -397,7 +395,10 @@ def guarded(
     folder, shared = files("topicsteer.app").joinpath("pages"), files("topicsteer.report")
     served = [*folder.iterdir(), *(shared.joinpath(name) for name in SHARED)]
     app.state.pages = {page.name: page.read_bytes() for page in served}
-    app.state.guard = guard = Guard(app, host, port, password, token, renewed)
+    project = workbench.project
+    kept = project.settings().get(SESSIONS)
+    guard = Guard(app, host, port, password, token, renewed, kept, lambda now: project.set({SESSIONS: now}))
+    app.state.guard = guard
     if password:
         app.router.routes.insert(0, Route("/login", login, methods=["GET", "POST"]))
     return guard

@@ -14,9 +14,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.analysis.documents_to_label import Doubt, Suggestion, suggest_unknown
+from topicsteer.analysis.documents_to_label import Doubt, Suggestion, mixed_order, suggest_unknown
 from topicsteer.analysis.topics import Topics
 from topicsteer.app.workbench.errors import NotFound
+from topicsteer.guidance.apply import FREE_THRESHOLD
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.system.types import Array
 
@@ -68,7 +69,7 @@ class ModelRecord(msgspec.Struct, omit_defaults=True):
     suggestions, checks
         Documents to label next, and labels that look wrong, with keys of topics in place of column numbers.
     shares : dict
-        Shares by group, for each column.
+        Shares by group, for each column; and of all documents under `EVERYTHING`.
     """
 
     keys: list[int]
@@ -90,6 +91,8 @@ class ModelRecord(msgspec.Struct, omit_defaults=True):
             return cls([])
 
 
+# In place of a column: shares of all documents.
+EVERYTHING = ""
 # Terms per topic.
 TERMS = 10
 # Beginning of the key of a free topic, and the key of documents that have none of the known topics.
@@ -158,10 +161,17 @@ class CurrentModel:
         """Return the memberships of all documents in a topic; in a topic that is not part of the fit, the strongest."""
         return self.values[:, self.number(key)] if key in self.column or isinstance(key, str) else self.top
 
-    def surest(self, key: str, n: int) -> list[int]:
-        """Return the unlabelled documents that most surely have a free topic, surest first."""
-        strength = np.where(self.model.state_.supervision.labelled, 0, self.strength(key))
-        return [int(row) for row in np.argsort(-strength, kind="stable")[:n] if strength[row] > 0]
+    def proposals(self, key: str, n: int) -> list[int]:
+        """Return unlabelled documents of a free topic: the three surest, then also documents near the threshold."""
+        strength = self.strength(key)
+        rows = np.flatnonzero(~self.model.state_.supervision.labelled & (strength > 0))
+        found: list[int] = rows[mixed_order(strength[rows], FREE_THRESHOLD)[:n]].tolist()
+        return found
+
+    def ranked(self, key: str, rows: Sequence[int]) -> list[int]:
+        """Return the documents among some rows that have a free topic, most probable first."""
+        strength, has = self.strength(key), self.has[:, self.number(key)]
+        return sorted((row for row in rows if has[row]), key=lambda row: -strength[row])
 
     @cached_property
     def unknown(self) -> list[Suggestion]:

@@ -21,7 +21,7 @@ from topicsteer.corpora.columns import is_plain_name
 from topicsteer.corpora.label_files import COMPLETE, LABELLED_BY, PATH_SEPARATOR
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.codebook_files import write_codebook
-from topicsteer.labels.supervision import CHOSEN
+from topicsteer.labels.supervision import CHOSEN, PROBABILITY
 from topicsteer.model.findings import report_data
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.report import page
@@ -133,6 +133,7 @@ class Exporter:
     def _records(self) -> list[dict[str, Any]]:
         """Return one record per labelled document; topics of a tree are paths, whose separator each record states."""
         open_rows, chosen, records = self._open_rows(), self.session.chosen(), list[dict[str, Any]]()
+        probability = self.session.origins.probabilities(self.session.labelled)
         separator = {} if self._separator is None else {PATH_SEPARATOR: self._separator}
         for row, name, text, has, lacks in self._labelled(self.session.training()):
             record = {"id": name, "text": text, "labels": self._joined(has), "forbidden": lacks}
@@ -140,6 +141,8 @@ class Exporter:
                 record[COMPLETE] = False
             if row in chosen:
                 record[CHOSEN] = chosen[row]
+            if row in probability:
+                record[PROBABILITY] = probability[row]
             records.append(record | {LABELLED_BY: self._people(row)} | separator)
         return records
 
@@ -162,6 +165,7 @@ class Exporter:
             LABELLED_BY: [_people_cell(one[LABELLED_BY]) for one in records],
             COMPLETE: ["yes" if one.get(COMPLETE, True) else "no" for one in records],
             CHOSEN: [one.get(CHOSEN, "") for one in records],
+            PROBABILITY: [str(one.get(PROBABILITY, "")) for one in records],
             PATH_SEPARATOR: [one.get(PATH_SEPARATOR, "") for one in records],
         }
         columns |= {name: values for name, values in more.items() if {*values} - {"yes" if name == COMPLETE else ""}}

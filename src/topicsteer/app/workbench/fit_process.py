@@ -39,6 +39,8 @@ class FitOrder(msgspec.Struct, frozen=True, tag="fit", tag_field="do"):
         Names of topics by row.
     chosen : dict
         How labelled documents were chosen, by row.
+    probability : dict
+        The probability with which documents were drawn by doubt, by row.
     complete : bool
         Topics that are not among a document's labels are forbidden.
     free : int
@@ -63,6 +65,7 @@ class FitOrder(msgspec.Struct, frozen=True, tag="fit", tag_field="do"):
     world: str | None = None
     previous: str | None = None
     chosen: dict[int, str] = {}
+    probability: dict[int, float] = {}
     path_separator: str | None = None
     embeddings: str | None = None
 

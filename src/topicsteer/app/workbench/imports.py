@@ -6,7 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from topicsteer.app.workbench.errors import (
     DECISION,
@@ -17,11 +19,12 @@ from topicsteer.app.workbench.errors import (
     topic_name,
     topic_words,
 )
-from topicsteer.app.workbench.project import WHOLE, Batch, Event, State, Topic
+from topicsteer.app.workbench.project import ORIGIN, WHOLE, Batch, Event, State, Topic
 from topicsteer.app.workbench.session import Change, LabelSession
 from topicsteer.corpora import Documents, ReadError, read_labels
-from topicsteer.corpora.label_files import Labels, incomplete_rows, match_labels
+from topicsteer.corpora.label_files import Labels, incomplete_rows, match_labels, match_records
 from topicsteer.labels.codebook import Codebook
+from topicsteer.labels.supervision import CHOSEN, PROBABILITY, Kind, Origin
 from topicsteer.system.values import NONE as NO_TOPIC
 
 
@@ -29,6 +32,7 @@ class GivenLabels(NamedTuple):
     """Names of the topics that documents have and lack, by row; ``open_rows`` leave their other topics open.
 
     ``owner`` is the file, or a person who is named in it. With a ``separator``, names are paths through a tree.
+    ``draws`` are the choices of documents, in the order of their rounds.
     """
 
     labels: Mapping[int, Iterable[str]]
@@ -36,6 +40,7 @@ class GivenLabels(NamedTuple):
     open_rows: Collection[int] = ()
     owner: str = ""
     separator: str | None = None
+    draws: Mapping[int, str] = {}
 
     @property
     def rows(self) -> set[int]:
@@ -43,10 +48,10 @@ class GivenLabels(NamedTuple):
         return {*self.labels, *self.forbidden}
 
 
-def read_given_labels(path: Path, documents: Documents) -> list[GivenLabels]:
-    """Read the labels of a file in any supported format: first without a name, then per person."""
+def read_given_labels(path: Path, documents: Documents) -> tuple[list[GivenLabels], list[str]]:
+    """Read the labels of a file in any supported format: first without a name, then per person; and the bad rows."""
     found = read_labels(path, on_error="skip")
-    match_labels(documents, found, on_error="skip")  # refuses a file that belongs to other documents
+    _, report = match_labels(documents, found, on_error="skip")  # refuses a file that belongs to other documents
     owners = dict.fromkeys(name for record in found.records for name in record.people)
     nameless = Labels([record for record in found.records if not record.people], separator=found.separator)
     given = [_matched(documents, nameless, "")]
@@ -54,7 +59,7 @@ def read_given_labels(path: Path, documents: Documents) -> list[GivenLabels]:
         owner = name if name == DECISION else person_name(name)
         own = Labels([record for record in found.records if name in record.people], separator=found.separator)
         given.append(_matched(documents, own, owner))
-    return given
+    return given, [str(row).removeprefix(f"{path.name} ") for row in report.bad_rows]
 
 
 def _matched(documents: Documents, labels: Labels, owner: str) -> GivenLabels:
@@ -62,8 +67,36 @@ def _matched(documents: Documents, labels: Labels, owner: str) -> GivenLabels:
     with suppress(ReadError):  # none of them belongs to a document
         changed, _ = match_labels(documents, labels, on_error="skip")
         has, lacks = ({row: both[side] for row, both in changed.items() if both[side]} for side in (0, 1))
-        return GivenLabels(has, lacks, incomplete_rows(documents, labels), owner, labels.separator)
+        return GivenLabels(
+            has, lacks, incomplete_rows(documents, labels), owner, labels.separator, _draws(documents, labels)
+        )
     return GivenLabels({}, {}, (), owner, labels.separator)
+
+
+def _draws(documents: Documents, labels: Labels) -> dict[int, str]:
+    """The choices of documents as states, in the order of their rounds."""
+    matched = zip(labels.records, match_records(documents, labels.records), strict=True)
+    columns = [(row, record.draw) for record, rows in matched for row in rows]
+    draws: dict[str, list[Any]] = {CHOSEN: [one[0] for _, one in columns], PROBABILITY: [one[1] for _, one in columns]}
+    origin = Origin.of(draws, len(columns))
+    if origin is None:
+        return {}
+    states = {}
+    for place in np.argsort(origin.draw, kind="stable").tolist():
+        kind = Kind(origin.kind[place])
+        if kind != Kind.UNKNOWN:
+            chance = f" {origin.probability[place]:.6g}" if kind == Kind.DOUBT else ""
+            states[columns[place][0]] = f"{kind.name.lower()}{chance}"
+    return states
+
+
+def kept_labels(session: LabelSession, given: Sequence[GivenLabels]) -> list[str]:
+    """Return a line per document for which a person has a label here, which an import leaves as it is."""
+    ids, found = session.project.ids(), list[str]()
+    for own in given:
+        mine = [row for row in sorted(own.rows) if is_person(own.owner) and own.owner in session.votes_of(row)]
+        found += [f"{ids[row]}: the label that {own.owner} gave here stays" for row in mine]
+    return found
 
 
 def import_labels(session: LabelSession, who: str, given: Sequence[GivenLabels], *, source: str) -> Change:
@@ -151,6 +184,9 @@ def label_file_events(session: LabelSession, given: Sequence[GivenLabels]) -> li
                     states = {names.key(name): State.REST if names.ends_here(name) else kept for name in some}
                     states |= {WHOLE: State.CLEARED} if state == State.PERMITTED else {}
                 events += session.label_events(own.owner, int(row), states)
+        for row, choice in own.draws.items():
+            if not session.labelled[row]:
+                events += session.label_events(own.owner, row, {ORIGIN: choice})
     return names.events + events
 
 

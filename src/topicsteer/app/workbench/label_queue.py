@@ -19,32 +19,31 @@ from topicsteer.app.workbench.project import State
 from topicsteer.app.workbench.responses import NextDocument
 from topicsteer.app.workbench.views import Rows, Views
 
+# Seed of the random sample. It is no usual seed: data that were made with the same one would follow the sample.
+SEED = 832_094_117
 # Seconds for which a document is kept from the others.
 HELD = 600.0
 # Greatest number of documents of a topic in the queue.
 STRONGEST = 5_000
 # The reason for a document that another person labelled; it does not reveal the label.
 SEVERAL = "This document is for several people. Label it as if you were the first."
-# A random document whose near-duplicates are left out: such documents do not stand for all.
-NO_SAMPLE = " Near-duplicates are left out. For shares with intervals, choose “At random”."
 # After this many suggestions of the model comes a document of a large free topic.
 SUGGESTED_IN_A_ROW = 2
 Mode = Literal["suggested", "random", "search", "topic", "check", "question", "later"]
-# Modes that show predictions, so that blind mode has none of them.
+# Modes that show predictions, so that blind mode has none of them; its suggestions are documents at random.
 BY_MODEL = ("topic", "check", "question")
 
 
 class Source(NamedTuple):
     """Documents of one mode: rows in order, a reason from position and row, and a text for an empty queue.
 
-    ``keys`` are the topics that questions are about, one per row. ``drawn``: whether a row was drawn at random.
+    ``keys`` are the topics that questions are about, one per row.
     """
 
     rows: Rows
     reason: Callable[[int, int], str]
     empty: str
     keys: Rows | None = None
-    drawn: Callable[[int], bool] = lambda row: False
 
 
 class Queue:
@@ -59,12 +58,13 @@ class Queue:
     def __init__(self, views: Views) -> None:
         self.views = views
         self.session = views.session
-        self._shuffled = np.random.default_rng(0).permutation(self.session.n)
+        # A number per document: those below any limit are a random sample, also after documents were added.
+        self._shuffled = np.argsort(np.random.default_rng(SEED).random(self.session.n), kind="stable")
         # The document that each person reads, and since when.
         self._held: dict[str, tuple[int, float]] = {}
 
     def next(
-        self, who: str, mode: Mode = "suggested", *, query: str = "", key: Key | None = None, seen: Sequence[int] = ()
+        self, who: str, mode: Mode = "random", *, query: str = "", key: Key | None = None, seen: Sequence[int] = ()
     ) -> NextDocument:
         """Return the next document for a person and the reason for it.
 
@@ -73,22 +73,24 @@ class Queue:
         who : str
             The person. Documents that this person labelled or skipped do not come again.
         mode : str
-            "suggested", "random", "search" (with a query), "topic" (with its key) or "check" (labels that look wrong).
+            "random", "suggested", "search" (with a query), "topic" (with its key) or "check" (labels that look wrong).
             In an open world, "suggested" contains documents of the largest free topics. "question" asks about one topic
-            at a time, or about the topic with the key. "later" has the documents that this person put aside. In blind
-            mode, "suggested" is random. "suggested" leaves out near-duplicates of labelled documents; "random" is a
-            random sample of all documents. Documents that need a further person come first in both.
+            at a time, or about the topic with the key. "later" has the documents that this person put aside. "random"
+            is a random sample of all documents, also where "suggested" has none left, and in blind mode. "suggested"
+            leaves out near-duplicates of labelled documents. Documents that need a further person come first in both.
         query, key
             For the modes that need them.
         seen : sequence of int
             Documents that this person has seen: they come again only by going back.
         """
         if self.session.settings.blind and mode in BY_MODEL:
-            raise Conflict("In blind mode documents come at random or from a search. The page Export has the setting.")
+            raise Conflict("In blind mode, documents come at random or from a search. See the page Settings.")
+        if self.session.settings.blind and mode == "suggested":
+            mode = "random"
         with self.session.lock:
-            rows, reason, empty, keys, drawn = self._source(mode, query.strip(), key, who)
+            rows, reason, empty, keys = self._source(mode, query.strip(), key, who)
             self._held.pop(who, None)  # who asks for the next document has left the last one
-            done, now = self._finished(who, mode), time.monotonic()
+            done, now = self._finished(who, mode, key), time.monotonic()
             due = self.session.due_rows(who) if mode in ("suggested", "random") else []
             done[due] = False
             done[[row for row in seen if 0 <= row < len(done)]] = True
@@ -101,17 +103,16 @@ class Queue:
             if copies is not None:
                 done |= copies.mask([*np.flatnonzero(self.session.labelled), *held], len(done))
             left = np.flatnonzero(~done[rows])
+            if not len(left) and mode == "suggested":
+                return self.next(who, "random", seen=seen)
             if not len(left):
                 return NextDocument(None, empty, 0)
             position = int(left[0])
             row = int(rows[position])
             self._held[who] = (row, now)
-            # Documents without their near-duplicates are no random sample of all documents.
-            by_chance = drawn(row) and (copies is None or not copies.any())
-            self.session.origins.served[row] = State.RANDOM if by_chance else State.SUGGESTED
+            self.session.origins.served[row] = State.RANDOM if mode == "random" else State.SUGGESTED
             asked = None if keys is None else int(keys[position])
-            why = reason(position, row) + (NO_SAMPLE if drawn(row) and not by_chance else "")
-            return NextDocument(row, why, len(left), asked)
+            return NextDocument(row, reason(position, row), len(left), asked)
 
     def _source(self, mode: Mode, query: str, key: Key | None, who: str) -> Source:
         if mode == "later":
@@ -132,25 +133,20 @@ class Queue:
             return self._questions(key)
         if mode == "topic":
             return self._strongest(key)
-        return self._suggested("random" if self.session.settings.blind else mode)
+        return self._suggested() if mode == "suggested" else self._at_random()
 
-    def _suggested(self, mode: Mode) -> Source:
-        fitted, empty = self.views.fitted, "All documents are labelled."
-        if not self.session.labelled.all():
-            empty = "All documents are labelled or skipped by you, or nearly the same as a labelled one."
-        if mode == "suggested" and fitted is not None and fitted.record.suggestions:
+    def _suggested(self) -> Source:
+        fitted, why = self.views.fitted, dict[int, str]()
+        if fitted is not None and fitted.record.suggestions:
             own = [(s.row, s.why) for s in fitted.record.suggestions]
             why = {row: _sentence(text) for row, text in _mixed(own, [(s.row, s.why) for s in fitted.unknown])}
-            rows = np.fromiter(why, dtype=np.int64)
-            rest = self._shuffled[~np.isin(self._shuffled, rows)]
-            spent = "At random: all suggestions of the last fit are used. Fit again for new ones."
-            every = np.concatenate([rows, rest])
-            return Source(every, lambda position, row: why.get(row, spent), empty, drawn=lambda row: row not in why)
+        return Source(np.fromiter(why, dtype=np.int64), lambda position, row: why[row], "")
+
+    def _at_random(self) -> Source:
         unlabelled = int((~self.session.labelled).sum())
-        waiting = "Suggestions start with the first fit." if fitted is None else "Suggestions are being computed."
-        first = f" {waiting}" if mode == "suggested" else ""
-        text = f"At random, from {unlabelled:,} unlabelled documents.{first}"
-        return Source(self._shuffled, lambda position, row: text, empty, drawn=lambda row: True)
+        text = f"At random, from {unlabelled:,} unlabelled documents."
+        empty = "All documents are labelled or skipped by you." if unlabelled else "All documents are labelled."
+        return Source(self._shuffled, lambda position, row: text, empty)
 
     def _strongest(self, key: Key | None) -> Source:
         fitted, name = self.views.fitted, ""
@@ -170,7 +166,8 @@ class Queue:
 
         def reason(position: int, row: int) -> str:
             if position < len(proposed):
-                return f"Proposed for “{name}”, from a free topic."
+                before = " It was labelled with none of the topics." if self.session.labelled[row] else ""
+                return f"Proposed for “{name}”, from a free topic.{before}"
             return f"One of the strongest documents of “{name}” ({strength[row]:.0%})."
 
         return Source(np.concatenate([np.array(proposed, dtype=np.int64), rows]), reason, empty)
@@ -206,11 +203,11 @@ class Queue:
 
         return Source(rows, reason, "No more questions: fit again, or choose documents another way.", keys)
 
-    def _finished(self, who: str, mode: Mode) -> NDArray[np.bool_]:
+    def _finished(self, who: str, mode: Mode, key: Key | None) -> NDArray[np.bool_]:
         """Return the documents that a person need not see again.
 
         Documents with anybody's label are finished in the modes "suggested" and "random". A document can be asked about
-        several topics.
+        several topics. Proposed documents without a topic are finished when they have an answer.
         """
         session, none = self.session, np.zeros(self.session.n, dtype=np.bool_)
         if mode in ("check", "later"):
@@ -218,7 +215,10 @@ class Queue:
         if mode == "question":
             none[[*self.views.whole(who, State.SKIPPED), *self.views.whole(who, State.LATER)]] = True
             return none
-        return session.labelled_by.get(who, none) | (session.labelled if mode in ("suggested", "random") else none)
+        done = session.labelled_by.get(who, none) | (session.labelled if mode in ("suggested", "random") else none)
+        if mode == "topic" and isinstance(key, int) and self.views.fitted is not None:
+            done[[row for row in self.views.fitted.record.proposed.get(key, ()) if session.open_none(row, key)]] = False
+        return done
 
 
 def _mixed(own: list[tuple[int, str]], unknown: list[tuple[int, str]]) -> list[tuple[int, str]]:

@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topicsteer.analysis.documents_to_label import FEW
-from topicsteer.analysis.prevalence import Prevalence
-from topicsteer.app.workbench.current_model import NONE_OF_THESE, OUTSIDE, GroupShares, Key
+from topicsteer.analysis.groups import Groups
+from topicsteer.analysis.prevalence import ARRAYS, Prevalence
+from topicsteer.app.workbench.current_model import EVERYTHING, NONE_OF_THESE, OUTSIDE, GroupShares, Key
 from topicsteer.app.workbench.errors import NotFound
 from topicsteer.app.workbench.responses import GroupTable, GroupTopic, ProgressPage
 from topicsteer.app.workbench.views import Views
@@ -26,25 +28,17 @@ def progress_page(views: Views) -> ProgressPage:
 
 def advice(views: Views) -> str:
     """Return advice on the next step."""
-    session, fitted = views.session, views.fitted
-    live = session.live
-    if not live:
-        return (
-            "Create at least two topics and label a few documents of each. Or fit first and name the topics it finds."
-        )
-    if fitted is None and not any(session.counts.values()):
-        return "Fit now: names and keywords find the first documents of each topic. Then label a few of each."
-    bare = [topic.name for topic in live if session.counts[topic.key] < FEW]
+    session, progress = views.session, views.progress()
+    if not session.live:
+        return "Name your topics on the page Label. Or fit first, and name the topics it finds."
+    if left := max(progress.wanted - progress.drawn, 0):
+        return f"Label {left} more documents at random: the shares of the topics then get intervals."
+    bare = [topic.name for topic in session.live if session.counts[topic.key] < FEW]
     if bare:
         names = ", ".join(bare[:5]) + (f" and {len(bare) - 5} more" if len(bare) > 5 else "")
         return f"These topics have fewer than {FEW} labels: {names}. Search for their documents and label some."
-    if fitted is None:
-        return "Fit now: the topics will follow your labels, and suggestions will be ready."
     return "Continue with the suggested documents: they help most."
 
-
-# Arrays of shares that are stored with a model.
-ARRAYS = ("share", "low", "high", "worth", "labels", "drawn", "variance")
 
 # --- estimates of the worker, as plain values ---
 
@@ -66,34 +60,35 @@ def stored_shares(views: Views, column: str) -> tuple[list[Key], Prevalence] | N
 
     They have the current names of the topics. None if there are no shares of the present groups.
     """
-    fitted, groups = views.shown, views.project.groups[column]
+    fitted, groups = views.shown, views.project.groups.get(column)
     stored = fitted.record.shares.get(column) if fitted else None
-    if fitted is None or stored is None or len(stored.arrays["share"]) != len(groups.names) + 1:
+    inside = groups or Groups.none(views.session.n)
+    if fitted is None or stored is None or len(stored.arrays["share"]) != len(inside.names) + 1:
         return None
     now, topics = fitted.renamed(views.session.topics).names, views.session.topics
     names = [NONE if key == OUTSIDE else now[fitted.column[key]] for key in stored.keys]
     kinds = {"labels": np.int64, "drawn": np.int64}
     arrays: dict[str, Any] = {name: np.array(stored.arrays[name], dtype=kinds.get(name, np.float64)) for name in ARRAYS}
+    arrays["share"][np.isnan(arrays["low"])] = np.nan  # without an interval it is not known
     found = Prevalence(
         tuple(names),
-        (ALL, *groups.names),
+        (ALL, *inside.names),
         groups,
-        documents=np.concatenate([[len(groups.codes)], groups.counts]),
+        documents=np.concatenate([[len(inside.codes)], inside.counts]),
         level=stored.level,
         sentences=tuple(stored.notes),
         **arrays,
     )
-    kept = [k for k, key in enumerate(stored.keys) if isinstance(key, str) or not topics[key].gone]
+    known: NDArray[np.bool_] = np.any(np.isfinite(found.share), axis=0)
+    kept = [k for k, key in enumerate(stored.keys) if known[k] and (isinstance(key, str) or not topics[key].gone)]
     return [stored.keys[k] for k in kept], found.take(kept)
 
 
 def breakdowns(views: Views) -> list[Breakdown]:
     """Return the estimated shares of all columns, for a report; nothing before they are estimated."""
-    found = [both[1] for column in views.project.groups if (both := stored_shares(views, column)) is not None]
-    if not found:
-        return []
-    overall = found[0].overall()
-    return [Breakdown.of(overall), *(Breakdown.of(shares, known=overall.sentences) for shares in found)]
+    columns = (EVERYTHING, *views.project.groups)
+    found = [both[1] for column in columns if (both := stored_shares(views, column)) is not None and both[0]]
+    return [Breakdown.of(shares, known=found[0].sentences if k else ()) for k, shares in enumerate(found)]
 
 
 # --- answers ---
@@ -127,4 +122,4 @@ def _topic(views: Views, key: Key, one: Prevalence) -> GroupTopic:
     share, low, high = ([_plain(value) for value in values[1:, 0]] for values in (one.share, one.low, one.high))
     topic = views.session.topics[key] if isinstance(key, int) else None
     name = NONE_OF_THESE if key == OUTSIDE else visible(one.topics[0], 80)
-    return GroupTopic(key, name, topic.colour if topic else "", [value or 0.0 for value in share], low, high)
+    return GroupTopic(key, name, topic.colour if topic else "", share, low, high)

@@ -63,8 +63,9 @@ class State:
     PRESENT = frozenset({PERMITTED, CONFIRMED, REST})
     # States of a document as a whole; one put aside for later comes again when its person asks for such documents.
     NONE, SKIPPED, LATER = "none", "skipped", "later"
-    # States of a choice: drawn at random, or chosen by the model or by a person.
-    RANDOM, SUGGESTED = "random", "suggested"
+    # States of a choice: drawn at random, chosen by the model or by a person, or drawn by doubt with the probability
+    # that follows, as in "doubt 0.25".
+    RANDOM, SUGGESTED, DOUBT = "random", "suggested", "doubt"
     # All states of a label, and of a choice.
     LABELS = (PERMITTED, FORBIDDEN, CLEARED, CONFIRMED, REST, NONE, SKIPPED, LATER)
     CHOICES = (RANDOM, SUGGESTED, CLEARED)
@@ -228,7 +229,7 @@ PROBLEMS = (
     (
         "a label has an unknown origin",
         "events",
-        f"document IS NOT NULL AND topic = {ORIGIN} AND state NOT IN {State.CHOICES}",
+        f"document IS NOT NULL AND topic = {ORIGIN} AND state NOT IN {State.CHOICES} AND state NOT GLOB 'doubt [01]*'",
     ),
     ("a label belongs to an unknown topic", "events", f"document IS NOT NULL AND topic < {NOTE}"),
     (
@@ -421,11 +422,7 @@ class Project(Database):
         if path.exists():
             raise ProjectError(exists)
         check_ids(documents.ids)
-        dump, columns = partial(json.dumps, ensure_ascii=False), documents.columns.items()
-        rows = (
-            (row, dump(_plain(name)), text, dump({column: _plain(values[row]) for column, values in columns}))
-            for row, (name, text) in enumerate(zip(documents.ids, documents.texts, strict=True))
-        )
+        rows = ((row, *stored) for row, stored in enumerate(_stored_rows(documents)))
         made = {"made by": __version__, "source": fingerprint(source) if source else None}
         settings = [(name, json.dumps(value)) for name, value in made.items()]
         try:
@@ -477,6 +474,16 @@ class Project(Database):
             connection.executemany("INSERT OR REPLACE INTO settings VALUES (?, ?)", rows)
 
     # --- documents ---
+
+    def add(self, documents: Documents, rows: Sequence[int], source: Path) -> None:
+        """Append some rows of a table to the documents, all of them or none."""
+        new, stored = len(self), list(_stored_rows(documents))
+        with self.transaction() as connection:
+            for place, row in enumerate(rows, start=new):
+                connection.execute("INSERT INTO documents VALUES (?, ?, ?, ?)", (place, *stored[row]))
+                connection.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (place, stored[row][1]))
+            known = ("source", json.dumps(fingerprint(source)))
+            connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", known)
 
     def __len__(self) -> int:
         return int(self.read("SELECT count(*) FROM documents").fetchone()[0])
@@ -533,6 +540,13 @@ def fingerprint(path: Path) -> dict[str, Any]:
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {"name": path.name, "size": path.stat().st_size, "sha256": digest}
+
+
+def _stored_rows(documents: Documents) -> Iterator[tuple[str, str, str]]:
+    """Yield id, text and further columns of each document, as a project stores them."""
+    dump, columns = partial(json.dumps, ensure_ascii=False), documents.columns.items()
+    for row, (name, text) in enumerate(zip(documents.ids, documents.texts, strict=True)):
+        yield dump(_plain(name)), text, dump({column: _plain(values[row]) for column, values in columns})
 
 
 def _plain(value: object) -> object:

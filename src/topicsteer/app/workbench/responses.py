@@ -177,21 +177,36 @@ class GroupView(Reply, frozen=True):
     surest: list[Beginning]
 
 
+class Share(NamedTuple):
+    """An estimated share of all documents with the ends of its interval. Written as a JSON array."""
+
+    share: float
+    low: float
+    high: float
+
+
 class TopicLists(Reply, frozen=True):
-    """All topics, and the number of documents with none of the known ones; None if every document has one."""
+    """All topics, whether documents may have none of the known ones, and estimated shares by key.
+
+    Only random labels give shares.
+    """
 
     known: list[KnownTopic]
     free: list[FreeTopic]
-    none: int | None = None
+    none: bool = False
+    shares: dict[Key, Share] = {}
 
 
 class Progress(Reply, frozen=True):
     """Numbers of documents: labelled, differing, changed since the last fit, all, and the target.
 
+    ``drawn`` of the labelled documents were drawn at random, and ``wanted`` of them are needed for shares.
     ``seq`` is the number of the last event, so that a page keeps the newer of two answers.
     """
 
     labelled: int
+    drawn: int
+    wanted: int
     differing: int
     fresh: int
     documents: int
@@ -200,12 +215,12 @@ class Progress(Reply, frozen=True):
 
 
 class GroupTopic(Reply, frozen=True):
-    """The share of documents with a topic, or with none, in each group, with the ends of its interval."""
+    """The share of documents with a topic, or with none, in each group, with its interval; None if it is not known."""
 
     key: Key
     name: str
     colour: str
-    shares: list[float]
+    shares: list[float | None]
     low: list[float | None]
     high: list[float | None]
 
@@ -289,12 +304,11 @@ class FitStatus(Reply, frozen=True):
 
 
 class ModelSummary(Reply, frozen=True):
-    """The last fit: warnings, seconds, labelled documents, and a sentence about documents with none of the topics."""
+    """The last fit: warnings, seconds and labelled documents."""
 
     notes: list[str]
     seconds: float
     labelled: int
-    belief: str
 
 
 # --- messages to all open pages ---

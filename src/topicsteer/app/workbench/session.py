@@ -12,7 +12,7 @@ import json
 import threading
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -237,6 +237,10 @@ class Origins:
         new = not labelled[row] and self._known.get(row, State.CLEARED) == State.CLEARED
         return {ORIGIN: self.served.get(row, State.SUGGESTED)} if new else {}
 
+    def drawn(self, labelled: NDArray[np.bool_]) -> int:
+        """Return the number of labelled documents that were drawn at random."""
+        return sum(how == State.RANDOM and bool(labelled[row]) for row, how in list(self._known.items()))
+
     def chosen(self, labelled: NDArray[np.bool_]) -> dict[int, str]:
         """Return how labelled documents were chosen, where it is known; documents of files are missing.
 
@@ -244,11 +248,17 @@ class Origins:
         """
         found: dict[int, str] = {}
         number, last = 0, ""
-        for row, how in list(self._known.items()):
+        for row, state in list(self._known.items()):
+            how = state.partition(" ")[0]
             if how != State.CLEARED and labelled[row]:
                 number, last = (number, how) if how == last else (number + 1, how)
                 found[row] = how if number == 1 else f"{how} {number}"
         return found
+
+    def probabilities(self, labelled: NDArray[np.bool_]) -> dict[int, float]:
+        """Return the probability with which labelled documents were drawn by doubt."""
+        drawn = ((row, state.split()) for row, state in list(self._known.items()) if labelled[row])
+        return {row: float(state[1]) for row, state in drawn if state[0] == State.DOUBT}
 
 
 class Overlap:
@@ -484,7 +494,8 @@ class LabelSession:
             part.apply(seq, event)
         if event.document is not None:
             self.labels[event.document][str(event.person)][event.key] = (event.state, seq)
-            if event.key != NOTE:
+            extended = event.key == WHOLE and event.state == event.before  # to later topics
+            if event.key != NOTE and not extended:
                 self.last_event[event.document] = seq
         else:
             self._replanted = True
@@ -536,6 +547,25 @@ class LabelSession:
         labels = self.labels.get(row, {}).get(person, {})
         present = [key for key, (state, _) in labels.items() if state in State.PRESENT]
         return {**dict.fromkeys(present, State.CLEARED), WHOLE: State.NONE}
+
+    def open_none(self, row: int, key: int) -> bool:
+        """Return whether a document with none of the topics may have a topic that came later."""
+        decision = self.decisions.get(row, Decision())
+        decided = decision.permitted | decision.forbidden
+        return key not in decided and any(self.people_with_none(row))
+
+    def none_rows(self) -> list[int]:
+        """Return the documents that somebody labelled with none of the topics."""
+        return [row for row in self.decisions if any(self.people_with_none(row))]
+
+    def people_with_none(self, row: int) -> list[str]:
+        """Return the people who labelled a document with none of the topics."""
+        return [person for person in self.labels[row] if self.state_of(person, row, WHOLE) == State.NONE]
+
+    def extended_none(self, but: Collection[int]) -> list[Event]:
+        """Return events that extend "none of these" to the present topics, except in some documents."""
+        rows = [(row, person) for row in self.none_rows() if row not in but for person in self.people_with_none(row)]
+        return [Event(person, row, WHOLE, State.NONE, State.NONE) for row, person in rows]
 
     def state_of(self, person: str, row: int, key: int) -> str:
         """Return a person's label for a topic of a document."""

@@ -13,9 +13,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.analysis.documents_to_label import Doubt, doubt_sentence
+from topicsteer.analysis.documents_to_label import FIRST_AT_RANDOM, Doubt, doubt_sentence
+from topicsteer.analysis.prevalence import FEW_LABELS
 from topicsteer.app.workbench import responses
-from topicsteer.app.workbench.current_model import CurrentModel, Key
+from topicsteer.app.workbench.current_model import EVERYTHING, CurrentModel, Key
 from topicsteer.app.workbench.errors import DECISION, Conflict, NotFound
 from topicsteer.app.workbench.project import WHOLE, Project, State, Topic, read_documents
 from topicsteer.app.workbench.session import Decision, LabelSession
@@ -97,10 +98,6 @@ class Copies:
             return mask
         return mask | np.isin(self._first, self._first[rows])
 
-    def any(self) -> bool:
-        """Return whether any two documents are nearly the same."""
-        return self._first is not None and bool((self._first != np.arange(len(self._first))).any())
-
     def number(self, row: int) -> int:
         """Return the number of other documents that are nearly the same."""
         return 0 if self._first is None else int((self._first == self._first[row]).sum()) - 1
@@ -152,8 +149,9 @@ class Views:
         with session.lock:
             labelled = int(session.labelled.sum())
             fresh = session.changed_since(self.fitted.record.seq) if self.fitted else labelled
-            about = session.n, session.target, session.seq
-            return responses.Progress(labelled, int(session.differing.sum()), fresh, *about)
+            drawn, wanted = session.origins.drawn(session.labelled), min(FIRST_AT_RANDOM, session.n)
+            about = int(session.differing.sum()), fresh, session.n, session.target, session.seq
+            return responses.Progress(labelled, drawn, wanted, *about)
 
     # --- one document ---
 
@@ -273,7 +271,7 @@ class Views:
         """Return the rows of a selection in the order of the table."""
         blind = self.session.settings.blind
         if blind and (chosen.filter in REVEALING or isinstance(chosen.key, str)):
-            raise Conflict("Blind mode hides predictions and the labels of others. The page Export has the setting.")
+            raise Conflict("Blind mode hides predictions and the labels of others. The page Settings has the setting.")
         keep = self._filtered(chosen)
         if query := chosen.query.strip():
             keep = keep & self._mask(self.search(query))
@@ -367,9 +365,18 @@ class Views:
             )
             for k in range(fitted.n_known, len(fitted.result))
         ]
-        outside = fitted.documents[-1] if fitted.n_known else 0
-        none = outside if outside or fitted.open else None
-        return responses.TopicLists(known, free, none)
+        none = fitted.n_known > 0 and (fitted.open or fitted.documents[-1] > 0)
+        return responses.TopicLists(known, free, none, self._shares(fitted))
+
+    def _shares(self, fitted: CurrentModel) -> dict[Key, responses.Share]:
+        """Return shares of all documents with their intervals, if enough labels were drawn at random."""
+        stored = fitted.record.shares.get(EVERYTHING)
+        if stored is None or not self.session.origins.drawn(self.session.labelled):
+            return {}
+        arrays = (stored.arrays[name][0] for name in ("share", "low", "high", "drawn"))
+        found = zip(stored.keys, *arrays, strict=True)
+        known = ((key, numbers) for key, *numbers, drawn in found if numbers[1] is not None and drawn >= FEW_LABELS)
+        return {key: responses.Share(*numbers) for key, numbers in known}
 
     def group(self, terms: Sequence[str], rows: Sequence[int], n: int) -> responses.GroupView:
         """Return a group of the documents of a topic; n of them are proposed as labels."""

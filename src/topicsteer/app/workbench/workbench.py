@@ -14,20 +14,26 @@ import numpy as np
 
 from topicsteer.app.workbench import fit_process as messages
 from topicsteer.app.workbench import responses
-from topicsteer.app.workbench.actions import Action, NewTopic, apply
+from topicsteer.app.workbench.actions import Action, NewTopic, apply, plan
 from topicsteer.app.workbench.agreement_view import CoderShelf
 from topicsteer.app.workbench.current_model import CurrentModel, ModelRecord
 from topicsteer.app.workbench.errors import FILE, Conflict, Invalid
 from topicsteer.app.workbench.exports import Exporter
 from topicsteer.app.workbench.fit_process import AnyReport, FitOrder, FitProcess
-from topicsteer.app.workbench.imports import GivenLabels, import_labels, import_topics, read_given_labels
+from topicsteer.app.workbench.imports import (
+    GivenLabels,
+    import_labels,
+    import_topics,
+    kept_labels,
+    read_given_labels,
+)
 from topicsteer.app.workbench.label_queue import Queue
 from topicsteer.app.workbench.map_view import MapMaker, map_points
 from topicsteer.app.workbench.project import Project, fingerprint, read_documents
 from topicsteer.app.workbench.responses import FitStatus, Notice
 from topicsteer.app.workbench.session import Change, LabelSession
 from topicsteer.app.workbench.views import Copies, Views
-from topicsteer.corpora import Documents
+from topicsteer.corpora import Documents, read_table
 from topicsteer.labels.codebook import Codebook
 from topicsteer.model.predictor import MODEL2VEC, Model2Vec, VectorFile, embeddings_named, for_documents
 from topicsteer.model.settings import BUILT_IN, read_topics
@@ -134,6 +140,49 @@ def _by_row(names: Sequence[Sequence[str]]) -> dict[int, list[str]]:
     return {row: list(some) for row, some in enumerate(names) if some}
 
 
+def has_changed(project: Project, source: Path) -> bool:
+    """Return whether the file with the documents of a project has changed."""
+    known = project.settings().get("source")
+    if not known or not source.is_file() or source.suffix == SUFFIX:
+        return False
+    return bool(fingerprint(source)["sha256"] != known["sha256"])
+
+
+def take_new_rows(project: Project, source: Path, read: Callable[[Path], Documents]) -> str:
+    """Add rows of a changed table whose ids are new, with their labels; return a sentence about them.
+
+    Known documents stay as they are, also where the table has another text or no such row any more.
+    """
+    changed = f"{source.name} has changed since this project read it. "
+    if project.settings().get("embeddings") == VECTORS:
+        return f"{changed}Its new rows have no embeddings here: create another project for them, with --project."
+    try:
+        documents = read(source)
+    except ValueError as error:
+        return f"{changed}Its new rows were not taken, because it cannot be read: {error}"
+    old = read_documents(project.path)
+    texts = dict(zip(map(str, old.ids), old.texts, strict=True))
+    shared = [row for row, name in enumerate(documents.ids) if str(name) in texts]
+    other = sum(texts[str(documents.ids[row])] != documents.texts[row] for row in shared)
+    if 2 * other > len(shared) or not shared:
+        return f"{changed}Its new rows were not taken: most ids belong to other texts. Name the column of ids: --id."
+    new = sorted({*range(len(documents))} - {*shared})
+    first = len(project)
+    project.add(documents, new, source)
+    both = (documents.labels, documents.forbidden)
+    has, lacks = ({first + k: list(names[row]) for k, row in enumerate(new) if names[row]} for names in both)
+    if has or lacks:
+        owner = FILE + source.name
+        import_labels(LabelSession(project), owner, [GivenLabels(has, lacks)], source=source.name)
+    gone = len(texts) - len(shared)
+    parts = [f"{len(new):,} new documents of {source.name} are in the project."]
+    if other:
+        parts.append(f"{other:,} known ones have another text in the table, and keep the old one.")
+    if gone:
+        parts.append(f"{gone:,} are not in the table any more, and stay.")
+    return " ".join([*parts, "Go on at random: the list gives out as many of the new ones as of the others."])
+
+
 class Workbench:
     """A project with its session, queue, fits and exports; usable without a server.
 
@@ -142,13 +191,21 @@ class Workbench:
     path : Path
         A project.
     source : Path, optional
-        The file with the documents; ``notice`` warns if it has changed.
+        The file with the documents. New rows become documents; ``notice`` has a sentence about them.
+    read : callable, optional
+        Reads the file. Default: `read_table`.
     """
 
-    def __init__(self, path: Path, *, source: Path | None = None) -> None:
+    def __init__(
+        self, path: Path, *, source: Path | None = None, read: Callable[[Path], Documents] = read_table
+    ) -> None:
         self.project = Project.open(path)
-        # Segmenter and embeddings of the documents.
+        # A message to everybody who opens a page.
+        self.notice = ""
+        # Embeddings of the documents.
         try:
+            if source is not None and has_changed(self.project, source):
+                self.notice = take_new_rows(self.project, source, read)
             self.features = TextFeatures.of(self.project)
         except (ValueError, ImportError):
             self.project.close()
@@ -163,8 +220,6 @@ class Workbench:
         self.coders = CoderShelf(self.session)
         # Called with every notice for the open pages.
         self.listeners: list[Callable[[Notice], None]] = []
-        # A warning for everybody who opens a page.
-        self.notice = ""
         self.status = FitStatus()
         # Whether another fit starts at the end of the present one.
         self._again = False
@@ -174,20 +229,8 @@ class Workbench:
         # Record of the model that is being fitted.
         self.pending = ModelRecord([])
         self._restore()
-        self._compare(source)
 
     make = staticmethod(make_project)
-
-    def _compare(self, source: Path | None) -> None:
-        """Set the notice if the file with the documents has changed."""
-        known = self.project.settings().get("source")
-        if source is None or not source.is_file() or source.suffix == SUFFIX or not known:
-            return
-        if fingerprint(source)["sha256"] != known["sha256"]:
-            self.notice = (
-                f"{source.name} has changed since this project was created. The project keeps its own copy of the "
-                f"documents. To label the new ones, create another project with --project."
-            )
 
     def close(self) -> None:
         """End the worker and close the project."""
@@ -220,18 +263,23 @@ class Workbench:
             self._fit_if_due()
 
     def import_labels(self, who: str, path: Path, name: str) -> str:
-        """Import the labels of a file in any supported format; return a sentence about it."""
+        """Import the labels of a file in any supported format; return a sentence, and a line per row left out."""
         try:
-            given = read_given_labels(path, read_documents(self.project.path))
+            given, left_out = read_given_labels(path, read_documents(self.project.path))
         except ValueError as error:
             raise Invalid(f"{name}: {str(error).replace(str(path), name)}") from error
         rows = {row for own in given for row in own.rows}
+        with self.session.lock:
+            left_out += kept_labels(self.session, given)
         if not rows:
             raise Invalid(f"{name}: no label belongs to a document of this project. The ids must be the same.")
         self.announce(who, import_labels(self.session, who, given, source=name))
         people = given[1:]
         by = f", given by {', '.join(own.owner for own in people[:5])}{', …' * (len(people) > 5)}" if people else ""
-        return f"Imported labels of {len(rows):,} documents from {name}{by}."
+        lines = [f"Imported labels of {len(rows):,} documents from {name}{by}."]
+        if left_out:
+            lines += [f"{len(left_out):,} rows were not taken:", *left_out]
+        return "\n".join(lines)
 
     def import_topics(self, who: str, path: Path, name: str) -> str:
         """Add the topics and words of a topics file or codebook; return sentences about it, and probable mistakes."""
@@ -249,7 +297,7 @@ class Workbench:
     def document_map(self) -> responses.MapPage:
         """Return the points of the document map; the first call starts its layout. Blind mode has none."""
         if self.session.settings.blind:
-            raise Conflict("Blind mode hides the map, since it shows predictions. The page Export has the setting.")
+            raise Conflict("Blind mode hides the map, since it shows predictions. The page Settings has the setting.")
         layout = self.maps.layout()
         return responses.MapPage(None if layout is None else map_points(self.views, layout), self.maps.status)
 
@@ -283,6 +331,7 @@ class Workbench:
             world=settings.world,
             previous=str(fitted.folder) if fitted else None,
             chosen=self.session.chosen(),
+            probability=self.session.origins.probabilities(self.session.labelled),
             path_separator=separator,
             embeddings=self.features.embeddings,
         )
@@ -309,14 +358,19 @@ class Workbench:
     ) -> int:
         """Make a topic of a free topic or of the documents of a group; return its key.
 
-        No document is labelled: the surest ones are proposed as labels.
+        No document is labelled: some are proposed as labels. Documents that were labelled with none of the topics stay
+        so, unless the model gives them the free topic: these are proposed first, most probable first.
         """
-        if isinstance(source, str):
-            rows = self.views.fitted_or_refuse().surest(source, PROPOSED)
-        else:
-            rows = self.session.check_rows(source)
         with self.session.lock:
-            change = apply(self.session, who, NewTopic(name=name, description=description, parent=parent))
+            none = self.session.none_rows()
+            if isinstance(source, str):
+                fitted = self.views.fitted_or_refuse()
+                none = fitted.ranked(source, none)
+                rows = [*none, *fitted.proposals(source, PROPOSED)]
+            else:
+                rows, none = self.session.check_rows(source), []
+            batch, events = plan(self.session, who, NewTopic(name=name, description=description, parent=parent))
+            change = self.session.commit(batch, [*events, *self.session.extended_none(none)])
             key = max(topic.key for topic in self.session.live)
         if self.views.fitted is not None:
             self.views.fitted.record.proposed[key] = rows
@@ -332,7 +386,7 @@ class Workbench:
         if key not in fitted.column:
             raise Conflict(f"“{topic.name}” is not part of a fit yet. Fit first.")
         if self.session.settings.blind:
-            raise Conflict("Blind mode hides the groups of topics. The page Export has the setting.")
+            raise Conflict("Blind mode hides the groups of topics. The page Settings has the setting.")
         documents, name = read_documents(self.project.path), self.features.embeddings
         vectors = None if name in BUILT_IN else for_documents(name, documents)
         E = None if vectors is None else embed(vectors, documents.texts)
@@ -437,7 +491,11 @@ class Workbench:
         folder = Path(tempfile.mkdtemp(dir=self.temporary.path))
         try:
             self.project.models.restore(self.stored_model, folder)
-            self.views.fitted = CurrentModel(folder, record, self.features.vectors)
+            fitted = CurrentModel(folder, record, self.features.vectors)
+            if len(fitted.values) == self.session.n:
+                self.views.fitted = fitted
+            else:  # of fewer documents
+                self.fit()
         except (ValueError, OSError, KeyError) as error:
             self.notice = f"The last fitted model could not be read ({error}). All labels are safe: fit again."
 

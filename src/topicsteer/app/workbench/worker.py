@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -26,14 +26,14 @@ from topicsteer.analysis import map_layout as maps
 from topicsteer.analysis.documents_to_label import Doubt
 from topicsteer.analysis.groups import Groups
 from topicsteer.app.workbench import fit_process as messages
-from topicsteer.app.workbench.current_model import SuggestedRow, column_keys
+from topicsteer.app.workbench.current_model import EVERYTHING, SuggestedRow, column_keys
 from topicsteer.app.workbench.fit_process import AnyReport, FitOrder, MapOrder, Order
 from topicsteer.app.workbench.map_view import stored_layout
 from topicsteer.app.workbench.progress_view import plain_shares
 from topicsteer.app.workbench.project import State, read_documents, stored_groups
 from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook
-from topicsteer.labels.supervision import CHOSEN
+from topicsteer.labels.supervision import CHOSEN, PROBABILITY
 from topicsteer.model.settings import BUILT_IN, DEFAULT_FREE, WORDS
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.text.vectorizer import TextVectorizer
@@ -132,7 +132,8 @@ class Worker:
         own = self._read(order.project)
         n = len(own)
         labels, forbidden = ([names.get(row, []) for row in range(n)] for names in (order.labels, order.forbidden))
-        columns = {CHOSEN: [order.chosen.get(row) for row in range(n)]} if order.chosen else {}
+        draws: dict[str, dict[int, Any]] = {CHOSEN: order.chosen, PROBABILITY: order.probability}
+        columns = {name: [values.get(row) for row in range(n)] for name, values in draws.items() if order.chosen}
         documents = Documents(own.ids, own.texts, labels, columns, forbidden)
         if self.model is None and order.previous:
             self.model = TopicModel.load(order.previous)
@@ -167,15 +168,15 @@ class Worker:
         self.send(messages.LaidOut(stored_layout(layout)))
 
     def _share(self, model: TopicModel, project: str) -> None:
-        """Report shares of topics in the groups of columns."""
+        """Report shares of topics in all documents, and in the groups of columns."""
         if self.groups is None:
             self.groups = stored_groups(Path(project))
         keys, shares = column_keys(model.codebook.keys, model.state_.topics), {}
-        for name, groups in list(self.groups.items())[:COLUMNS]:
+        by_column: list[tuple[str, Groups | None]] = [(EVERYTHING, None), *self.groups.items()]
+        for name, groups in by_column[: COLUMNS + 1]:
             found = model.findings.shares(groups, progress=lambda _, *rest: self._advise("shares", *rest))
             shares[name] = plain_shares(found.without_rests(), keys)
-        if shares:
-            self.send(messages.Learnt(shares=shares))
+        self.send(messages.Learnt(shares=shares))
 
 
 def suggestions(model: TopicModel, n: int) -> list[SuggestedRow]:
