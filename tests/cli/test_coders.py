@@ -91,9 +91,9 @@ def test_without_answers_to_labelled_documents(run, model, tmp_path):
     ("option", "message"),
     [
         (None, "name a coder"),
-        ("gpt", '"name=file"'),
-        ("gpt=", '"name=file"'),
-        ("=a.csv", "not a name of a coder"),
+        ("gpt", '"name=value"'),
+        ("gpt=", '"name=value"'),
+        ("=a.csv", '"name=value"'),
         ("people={gpt}", "stands for the labels"),
         ("gpt=nowhere.csv", "there is no such file"),
         ("gpt=.", "is a folder"),

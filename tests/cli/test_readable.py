@@ -51,8 +51,8 @@ def test_shares_name_each_topic_once_and_break_no_word(screen, corpus):
     for name in (
         "delivery",
         "website",
-        "private customers",
-        "business customers",
+        "private",
+        "business",
         "95 % interval",
         "documents",
         "labels",

@@ -59,7 +59,7 @@ def test_shares_of_random_labels_alone(run, model, table, tmp_path):
     run("report", model, table, "--no-map", "--out", out)
     page = out.read_text()
     assert 'id="shares-0"' not in page
-    assert "label 50 documents at random, drawn with suggest --how random -n 50" in page
+    assert "label 50 documents at random, drawn with suggest --for shares -n 50" in page
     assert "--by <bdi>region</bdi>" in page
     assert "--by <bdi>date</bdi>" in page
     read = pl.read_csv(table)

@@ -100,7 +100,7 @@ def test_questions_to_a_model_without_labels(tmp_path):
 def test_ways_to_choose_documents():
     model = TopicModel(1, topics=["coffee", "tea"]).fit(TEXTS)
     given = model.labels.suggest(4, topic="tea")
-    assert set(given["topics"]) == {"tea"}
+    assert set(given["guess"]) == {"tea"}
     rows = given["id"].to_list()
     sure = model.state_.known_memberships[rows, 1]
     assert (np.diff(sure) >= 0).all()
@@ -114,7 +114,7 @@ def test_ways_to_choose_documents():
     with pytest.raises(ValueError, match="choose either"):
         model.labels.suggest(topic="tea", how="random")
     free = model.labels.suggest(4, topic="free 1")
-    assert set(free["topics"]) == {model.state_.topics.names[2]}
+    assert set(free["guess"]) == {model.state_.topics.names[2]}
     assert all(row % 11 >= 8 for row in free["id"])
     sure = model.state_.judged.values[:, 2]
     assert sure[free["id"][0]] == sure[sure >= 0.5].min()

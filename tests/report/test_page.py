@@ -314,5 +314,5 @@ def test_the_report_begins_with_shares_the_largest_first_and_then_topics_by_size
 
 def test_a_report_without_shares_reads_how_to_learn_them_and_which_columns_are_groups():
     text = " ".join(Page(render_report(make_data(offered=["region", "date"]))).text().split())
-    assert "No share is known: label 50 documents at random, drawn with suggest --how random -n 50" in text
+    assert "No share is known: label 50 documents at random, drawn with suggest --for shares -n 50" in text
     assert "topicsteer report with --by region , --by date" in text or "--by region, --by date" in text

@@ -17,8 +17,8 @@ from topicsteer.system.types import Array
 SAME = 0.95
 # How to get a random sample: the sentence of every figure that needs one.
 AT_RANDOM = (
-    "label 50 documents at random, drawn with suggest --how random -n 50 "
-    '(model.labels.suggest(50, how="random") in Python)'
+    "label 50 documents at random, drawn with suggest --for shares -n 50 --out next.xlsx "
+    '(model.labels.suggest(50, how="shares") in Python)'
 )
 
 

@@ -752,5 +752,6 @@ def report_data(
         shares=shares,
         labelled=int(state.supervision.labelled.sum()),
         offered=offered,
+        notes=["These are the topics of the last complete iteration: the fit was interrupted."] * state.interrupted,
         documents=document_map(model, None if isinstance(map, bool) else map, progress) if map else None,
     )

@@ -204,6 +204,8 @@ class ReportData:
         Number of labelled documents, including documents with none of the topics.
     offered : sequence of str
         Further columns that look like groups or dates.
+    notes : sequence of str
+        Sentences on the fit, at the top.
 
     Examples
     --------
@@ -223,6 +225,7 @@ class ReportData:
     documents: MappedDocuments | None = None
     labelled: int = 0
     offered: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
 
 def render_report(data: ReportData) -> str:
@@ -259,7 +262,10 @@ def render_report(data: ReportData) -> str:
             "free topics": len(topics) - known,
             "labelled documents": data.labelled,
         },
-        notes=[note for note in (data.belief, unknown) if note and not (data.shares and data.topics.open)],
+        notes=[
+            *data.notes,
+            *(note for note in (data.belief, unknown) if note and not (data.shares and data.topics.open)),
+        ],
         offered=data.offered,
         document_map=None if data.documents is None else map_page(data.documents),
         topics=topics,
