@@ -228,6 +228,7 @@ def evaluate(
 def belief_of(fitted: "TopicModel", model: Path, source: str | Path | None = None) -> str:
     """The belief of a model; where a share is not known, with the command that starts or ends the way to it."""
     from topicsteer.analysis.documents_to_label import FIRST_AT_RANDOM
+    from topicsteer.analysis.survey_design import AT_RANDOM
 
     if not fitted.state_.open:
         return fitted.belief
@@ -235,7 +236,8 @@ def belief_of(fitted: "TopicModel", model: Path, source: str | Path | None = Non
     drawn = fitted.state_.label_origin.by_chance.sum() >= FIRST_AT_RANDOM
     options = ["--for", "shares", "-n", str(FIRST_AT_RANDOM), "--out", "next.xlsx"]
     words = ["prevalence", str(model), table] if drawn else ["suggest", str(model), table, *options]
-    return f"{fitted.belief} {shlex.join(['topicsteer', *words])}"
+    belief = fitted.belief.replace(f"{AT_RANDOM}.", "label 50 documents at random:")
+    return f"{belief} {shlex.join(['topicsteer', *words])}"
 
 
 def stop_if_interrupted(model: "TopicModel") -> None:
