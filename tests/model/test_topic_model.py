@@ -421,5 +421,5 @@ def test_the_methods_of_an_estimator(model):
 
 
 def test_representations_are_short(model):
-    parts = [model.state_, model.state_.topics, model.predictor_, model.state_.judged, model.evaluate()]
+    parts = [model.state_, model.state_.topics, model.predictor_, model.evaluate()]
     assert all(len(repr(part)) < 120 for part in (*parts, model.findings.shares(), model.state_.supervision))

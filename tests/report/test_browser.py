@@ -132,10 +132,11 @@ def test_a_hostile_corpus_is_text_in_the_report(browser, report, width, scheme):
         assert page.inner_text("h1") == " ".join(HOSTILE[:3])
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         texts = page.locator(".card .text").all_text_contents()
-        assert texts == [revealed(f"begin {text} end") for text in HOSTILE]
-        assert page.locator(".card .id").all_text_contents() == [revealed(text) for text in HOSTILE]
+        assert sorted(texts) == sorted(revealed(f"begin {text} end") for text in HOSTILE)  # topics are in order of size
+        ids = page.locator(".card .id").all_text_contents()
+        assert sorted(ids) == sorted(revealed(text) for text in HOSTILE)
         first = page.locator(".card .terms li:first-child span").all_text_contents()
-        assert first[: len(HOSTILE)] == [visible(text, 60) for text in HOSTILE]
+        assert set(first) >= {visible(text, 60) for text in HOSTILE}
 
 
 def test_search_and_sorting(browser, report):
@@ -143,6 +144,7 @@ def test_search_and_sorting(browser, report):
         page.fill("#cards-search", "GNP.exe isolated")
         assert page.locator(".card:visible").count() == 1
         assert page.inner_text("#cards-search + output") == f"1 of {len(HOSTILE) + 2}"
+        page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
         page.click("#topic-table tbody tr:nth-child(2) a")
         page.wait_for_selector("#topic-2:visible")
         assert page.locator(".card:visible").count() == len(HOSTILE) + 2
