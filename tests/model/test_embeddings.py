@@ -170,7 +170,7 @@ def test_edits(fitted, tmp_path):
     model.edit.move("food")
     groups = model.edit.split("sport", 2).groups
     model.edit.adopt(groups[0], "part of sport")
-    model.edit.merge(["part of sport", "sport"])
+    model.edit.merge(["sport", "part of sport"])
     model.edit.merge(["finance", "sport"], "both")
     model.save(tmp_path / "edited")
     encoder = encode if kind == "encoder" else None
