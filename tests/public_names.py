@@ -4,7 +4,8 @@
 PUBLIC = {
     "topicsteer": "TSNMF TopicModel __version__",
     "topicsteer.corpora": "Documents Labels LabelRecord ReadOptions ReadReport BadRow EmptyTable ReadError "
-    "UnclearLabels TableStream read_documents read_table read_folder read_labels attach_labels example_table load_docstrings",
+    "UnclearLabels TableStream read_documents read_table read_folder read_labels attach_labels example_table "
+    "load_docstrings",
     "topicsteer.text": "TextVectorizer stop_words",
     "topicsteer.labels.codebook": "Codebook Topic",
     "topicsteer.metrics": "average_precision precision_recall",

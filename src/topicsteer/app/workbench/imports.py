@@ -26,6 +26,7 @@ from topicsteer.corpora.label_files import Labels, incomplete_rows, match_labels
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import CHOSEN, PROBABILITY, Kind, Origin
 from topicsteer.system.values import NONE as NO_TOPIC
+from topicsteer.system.values import fold
 
 
 class GivenLabels(NamedTuple):
@@ -131,7 +132,7 @@ class Names:
         self._names = {}
         for topic in session.live:
             self._names[topic.key] = topic.name
-            self._keys[(topic.name.casefold(),)] = topic.key
+            self._keys[(fold(topic.name),)] = topic.key
         self._keys |= session.tree.by_path(self._own)
         self.events: list[Event] = []
 
@@ -151,7 +152,7 @@ class Names:
     def _key(self, path: tuple[str, ...]) -> int:
         path = path[: -1 if len(path) > 1 and path[-1] == NO_TOPIC else None]
         tidy = tuple(topic_name(part) for part in path)
-        folded = tuple(part.casefold() for part in tidy)
+        folded = tuple(map(fold, tidy))
         if folded not in self._keys:
             parent = self._key(path[:-1]) if len(path) > 1 else None
             joined = (self._own or self._separator or "").join(tidy)
@@ -199,22 +200,22 @@ def import_topics(session: LabelSession, who: str, topics: Codebook, *, source: 
     An existing topic keeps its own description and parent. A word that is banned and a keyword stays a keyword.
     """
     with session.lock:
-        by_name = {topic.name.casefold(): topic for topic in session.live}
+        by_name = {fold(topic.name): topic for topic in session.live}
         events, before = list[Event](), dict[str, Topic | None]()
         for given in topics:
             name = topic_name(str(given.name))
-            old = by_name.get(name.casefold())
+            old = by_name.get(fold(name))
             start = old or session.unused_topic(name, len(by_name))
             keywords = topic_words((*start.keywords, *given.keywords))
             banned = tuple(w for w in topic_words((*start.banned, *given.banned)) if w not in keywords)
             about = start.description or topic_description(given.description)
-            by_name[name.casefold()] = replace(start, description=about, keywords=keywords, banned=banned)
-            before[name.casefold()] = old
+            by_name[fold(name)] = replace(start, description=about, keywords=keywords, banned=banned)
+            before[fold(name)] = old
         parents = topics.parent_names
         for given in topics:
-            name = topic_name(str(given.name)).casefold()
+            name = fold(topic_name(str(given.name)))
             new, old = by_name[name], before[name]
             if new.parent is None and (above := parents.get(str(given.name))) is not None:
-                new = replace(new, parent=by_name[topic_name(str(above)).casefold()].key)
+                new = replace(new, parent=by_name[fold(topic_name(str(above)))].key)
             events += [Event.of_topic(old, new)] if new != old else []
         return session.commit(Batch(who, f"topics of {source}"), events)
