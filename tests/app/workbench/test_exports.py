@@ -134,6 +134,13 @@ def test_spellings_of_one_name_are_one_topic(session):
     assert [session.labels_of(row) for row in (0, 1)] == [{"file: labels.csv": {key: "permitted"}} for key in (3, 1)]
 
 
+def test_a_new_topic_has_its_most_frequent_spelling(session):
+    rows = {0: ["ALBUM"], 1: ["album"], 2: ["album"], 3: ["Tea"]}
+    import_labels(session, "ann", [GivenLabels(rows, {})], source="labels.csv")
+    assert [topic.name for topic in session.live] == ["tea", "coffee", "album"]
+    assert [session.labels_of(row)["file: labels.csv"] for row in (0, 1)] == [{3: "permitted"}] * 2
+
+
 @pytest.mark.skipif(os.name == "nt", reason="modes of Unix")
 def test_exports_are_as_private_as_the_user_wants(session):
     before = os.umask(0o077)

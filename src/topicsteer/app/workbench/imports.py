@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -24,6 +25,7 @@ from topicsteer.app.workbench.session import Change, LabelSession
 from topicsteer.corpora import Documents, ReadError, read_labels
 from topicsteer.corpora.label_files import Labels, incomplete_rows, match_labels, match_records
 from topicsteer.labels.codebook import Codebook
+from topicsteer.labels.spelling import names_by_fold
 from topicsteer.labels.supervision import CHOSEN, PROBABILITY, Kind, Origin
 from topicsteer.system.values import NONE as NO_TOPIC
 from topicsteer.system.values import fold
@@ -127,7 +129,7 @@ class Names:
 
     def __init__(self, session: LabelSession, stated: str | None) -> None:
         self._session, self._own = session, session.settings.path_separator
-        self._separator = stated or self._own
+        self.separator = stated or self._own
         self._keys: dict[tuple[str, ...], int] = {}
         self._names = {}
         for topic in session.live:
@@ -146,7 +148,7 @@ class Names:
         return len(path) > 1 and path[-1] == NO_TOPIC
 
     def _path(self, name: str) -> tuple[str, ...]:
-        parts = name.split(self._separator) if self._separator is not None else [name]
+        parts = name.split(self.separator) if self.separator is not None else [name]
         return tuple(part.strip() for part in parts)
 
     def _key(self, path: tuple[str, ...]) -> int:
@@ -155,7 +157,7 @@ class Names:
         folded = tuple(map(fold, tidy))
         if folded not in self._keys:
             parent = self._key(path[:-1]) if len(path) > 1 else None
-            joined = (self._own or self._separator or "").join(tidy)
+            joined = (self._own or self.separator or "").join(tidy)
             topic = self._session.unused_topic(joined, len(self._keys))
             self._keys[folded] = topic.key
             self.events.append(Event.of_topic(None, replace(topic, parent=parent)))
@@ -169,8 +171,9 @@ def label_file_events(session: LabelSession, given: Sequence[GivenLabels]) -> li
     """
     names = Names(session, next((own.separator for own in given if own.separator), None))
     every = (name for own in given for rows in (own.labels, own.forbidden) for some in rows.values() for name in some)
-    for name in sorted({name for name in every if name != NO_TOPIC}):
-        names.key(name)
+    for name in sorted(names_by_fold(Counter(every), names.separator).values()):
+        if name != NO_TOPIC:
+            names.key(name)
     events: list[Event] = []
     for own in given:
         for rows, state in ((own.labels, State.PERMITTED), (own.forbidden, State.FORBIDDEN)):
