@@ -221,7 +221,7 @@ class Codebook:
 
 def check_topic_name(name: object) -> None:
     """Raise ValueError for the name `NONE`, which is the label of documents without a topic."""
-    if name == NONE:
+    if isinstance(name, str) and fold(name) == NONE:
         raise ValueError(f"a topic cannot have the name {NONE!r}: this label marks documents with none of the topics.")
 
 

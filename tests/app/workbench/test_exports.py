@@ -24,7 +24,7 @@ from topicsteer.app.workbench.project import Project
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.views import Views
 from topicsteer.corpora import Documents, attach_labels, read_labels
-from topicsteer.system.values import NO_LABEL
+from topicsteer.system.values import NO_LABEL, fold
 
 TEXTS = ["green tea leaves", "black coffee beans", "a cup and a saucer", "trains to the coast"]
 FORMATS = ["labels", "jsonl", "label-studio"]
@@ -117,10 +117,28 @@ def test_no_topic_has_the_name_of_none(session):
     for change in (
         lambda: apply(session, "ann", NewTopic(name=" (none) ")),
         lambda: apply(session, "ann", ChangeTopic(key=1, name="(none)")),
+        lambda: apply(session, "ann", ChangeTopic(key=1, name="(None)")),
     ):
         with pytest.raises(Refused, match=r"A topic cannot have the name '\(none\)'"):
             change()
     assert [topic.name for topic in session.live] == ["tea", "coffee"]
+
+
+def test_spellings_of_one_name_are_one_topic(session):
+    apply(session, "ann", NewTopic(name="Cafe\u0301"))
+    assert session.live[-1].name == "Café"
+    with pytest.raises(Refused, match="There already is a topic 'Café'"):
+        apply(session, "ann", NewTopic(name="CAFE\u0301"))
+    import_labels(session, "ann", [GivenLabels({0: ["cafe\u0301"], 1: ["TEA"]}, {})], source="labels.csv")
+    assert [topic.name for topic in session.live] == ["tea", "coffee", "Café"]
+    assert [session.labels_of(row) for row in (0, 1)] == [{"file: labels.csv": {key: "permitted"}} for key in (3, 1)]
+
+
+def test_a_new_topic_has_its_most_frequent_spelling(session):
+    rows = {0: ["ALBUM"], 1: ["album"], 2: ["album"], 3: ["Tea"]}
+    import_labels(session, "ann", [GivenLabels(rows, {})], source="labels.csv")
+    assert [topic.name for topic in session.live] == ["tea", "coffee", "album"]
+    assert [session.labels_of(row)["file: labels.csv"] for row in (0, 1)] == [{3: "permitted"}] * 2
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes of Unix")
@@ -144,12 +162,12 @@ ALPHABET = "ab01 ;|,.:'\"[](){}=+-@#?/\\&<>_éßñ日本\u200b\u00ad👍"
 
 
 def odd_names(n: int) -> list[str]:
-    """Names of topics, as the workbench stores them: different from each other, also in lower case."""
+    """Names of topics, as the workbench stores them: different in more than case, spaces and Unicode form."""
     rng, names = random.Random(0), {}
     while len(names) < n:
         given = SPECIAL.pop(0) if SPECIAL else "".join(rng.choices(ALPHABET, k=rng.randint(1, 12)))
         with suppress(Refused):
-            names.setdefault(topic_name(given).casefold(), topic_name(given))
+            names.setdefault(fold(topic_name(given)), topic_name(given))
     return list(names.values())
 
 

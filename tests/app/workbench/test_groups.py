@@ -42,8 +42,9 @@ def workbench(tmp_path_factory):
     }
     Workbench.make(path, Documents([f"d{k}" for k in range(120)], texts, columns=columns))
     bench = Workbench(path)
-    for k, name in enumerate(("tea", "coffee")):
+    for name in ("tea", "coffee"):
         apply(bench.session, "ann", NewTopic(name=name))
+    for k in range(2):
         rows = list(range(60 * k, 60 * k + 15))
         bench.session.origins.served |= dict.fromkeys(rows, State.RANDOM)  # as the queue of random documents does
         apply(bench.session, "ann", Label(documents=rows, key=k + 1, state="permitted"))
@@ -86,7 +87,7 @@ def test_they_equal_the_shares_of_the_model(workbench):
     found = {topic.key: topic for topic in group_table(workbench.views, "region").topics}
     for k, key in enumerate(workbench.views.fitted.keys):
         for values, name in ((found[key].shares, "share"), (found[key].low, "low"), (found[key].high, "high")):
-            values = np.array(values, dtype=float)  # a topic without a single no has no interval
+            values = np.array(values, dtype=float)
             np.testing.assert_allclose(values, getattr(expected, name)[1:, k], atol=2e-5)
 
 

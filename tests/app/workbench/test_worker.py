@@ -63,10 +63,10 @@ def fitted(project, tmp_path_factory):
 
 def test_a_fit_is_saved_and_reported_in_order(fitted):
     worker, folder, found = fitted
-    assert kinds(found) == ["Finished", "Learnt", "Learnt", "Learnt", "Rested"]
+    assert kinds(found) == ["Finished", "Learnt", "Learnt", "Rested"]
     stages = [report.stage for report in found if isinstance(report, messages.Progressed)]
     assert stages[0] == "read"
-    assert list(dict.fromkeys(stages))[-3:] == ["advise", "check", "shares"]
+    assert list(dict.fromkeys(stages))[-2:] == ["advise", "shares"]
     finished = next(report for report in found if isinstance(report, messages.Finished))
     assert finished.folder == str(folder)
     saved = TopicModel.load(folder)
@@ -120,10 +120,10 @@ def test_a_waiting_order_comes_before_suggestions(project, tmp_path):
     assert kinds(reports(worker)) == ["Finished", "Rested"]
 
 
-def test_an_evaluation_ends_when_the_next_order_arrives(project, tmp_path):
+def test_the_shares_end_when_the_next_order_arrives(project, tmp_path):
     class Output(io.StringIO):
         def write(self, text):
-            if '"stage":"check"' in text:
+            if '"stage":"shares"' in text:
                 worker.orders.put(None)
             return super().write(text)
 

@@ -38,7 +38,6 @@ const STAGES = {
   guide: "Learning from the labels",
   load: "Loading the result",
   advise: "Choosing documents to label",
-  check: "Checking with hidden labels",
   shares: "Estimating shares of topics",
 };
 

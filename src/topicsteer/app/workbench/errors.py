@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from topicsteer.system.templates import visible
-from topicsteer.system.values import NONE
+from topicsteer.system.values import NONE, fold, tidy
 
 
 class Refused(ValueError):
@@ -52,15 +52,15 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 def topic_name(name: str, separator: str | None = None) -> str:
     """Return the name of a topic on one line, or refuse it; a name with the separator of paths may be longer."""
-    tidy = _one_line(name)
-    if not tidy:
+    plain = tidy(_one_line(name))
+    if not plain:
         raise Invalid("The topic needs a name.")
-    if tidy == NONE:
+    if fold(plain) == NONE:
         raise Invalid(f"A topic cannot have the name {NONE!r}: this label marks documents with none of the topics.")
-    longest = LONGEST_PATH if separator is not None and separator in tidy else LONGEST_NAME
-    if len(tidy) > longest:
+    longest = LONGEST_PATH if separator is not None and separator in plain else LONGEST_NAME
+    if len(plain) > longest:
         raise Invalid(f"A topic name has at most {longest} characters. Put the rest into the description.")
-    return visible(tidy, longest)
+    return visible(plain, longest)
 
 
 def topic_description(text: str) -> str:
@@ -99,20 +99,20 @@ def topic_words(given: Sequence[str]) -> tuple[str, ...]:
     """Return keywords or banned words, each once, or refuse them."""
     if len(given) > MOST_WORDS:
         raise Invalid(f"A topic has at most {MOST_WORDS} keywords and {MOST_WORDS} banned words.")
-    tidy = (_one_line(word)[:LONGEST_NAME] for word in given)
-    return tuple(dict.fromkeys(word for word in tidy if word))
+    plain = (_one_line(word)[:LONGEST_NAME] for word in given)
+    return tuple(dict.fromkeys(word for word in plain if word))
 
 
 def person_name(name: str) -> str:
     """Return the name of a person on one line, or refuse it."""
-    tidy = _one_line(name)
-    if not tidy:
+    plain = _one_line(name)
+    if not plain:
         raise Invalid("Enter your name: each person has their own labels.")
-    if len(tidy) > LONGEST_PERSON or tidy.startswith(FILE):
+    if len(plain) > LONGEST_PERSON or plain.startswith(FILE):
         raise Invalid(f"Choose a name of at most {LONGEST_PERSON} characters that does not begin with {FILE!r}.")
-    if tidy == DECISION:
+    if plain == DECISION:
         raise Invalid(f"Choose another name: {DECISION!r} stands for settled disagreements.")
-    return visible(tidy, LONGEST_PERSON)
+    return visible(plain, LONGEST_PERSON)
 
 
 def _one_line(text: str) -> str:

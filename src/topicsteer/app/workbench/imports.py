@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -24,8 +25,10 @@ from topicsteer.app.workbench.session import Change, LabelSession
 from topicsteer.corpora import Documents, ReadError, read_labels
 from topicsteer.corpora.label_files import Labels, incomplete_rows, match_labels, match_records
 from topicsteer.labels.codebook import Codebook
+from topicsteer.labels.spelling import names_by_fold
 from topicsteer.labels.supervision import CHOSEN, PROBABILITY, Kind, Origin
 from topicsteer.system.values import NONE as NO_TOPIC
+from topicsteer.system.values import fold
 
 
 class GivenLabels(NamedTuple):
@@ -126,12 +129,12 @@ class Names:
 
     def __init__(self, session: LabelSession, stated: str | None) -> None:
         self._session, self._own = session, session.settings.path_separator
-        self._separator = stated or self._own
+        self.separator = stated or self._own
         self._keys: dict[tuple[str, ...], int] = {}
         self._names = {}
         for topic in session.live:
             self._names[topic.key] = topic.name
-            self._keys[(topic.name.casefold(),)] = topic.key
+            self._keys[(fold(topic.name),)] = topic.key
         self._keys |= session.tree.by_path(self._own)
         self.events: list[Event] = []
 
@@ -145,16 +148,16 @@ class Names:
         return len(path) > 1 and path[-1] == NO_TOPIC
 
     def _path(self, name: str) -> tuple[str, ...]:
-        parts = name.split(self._separator) if self._separator is not None else [name]
+        parts = name.split(self.separator) if self.separator is not None else [name]
         return tuple(part.strip() for part in parts)
 
     def _key(self, path: tuple[str, ...]) -> int:
         path = path[: -1 if len(path) > 1 and path[-1] == NO_TOPIC else None]
         tidy = tuple(topic_name(part) for part in path)
-        folded = tuple(part.casefold() for part in tidy)
+        folded = tuple(map(fold, tidy))
         if folded not in self._keys:
             parent = self._key(path[:-1]) if len(path) > 1 else None
-            joined = (self._own or self._separator or "").join(tidy)
+            joined = (self._own or self.separator or "").join(tidy)
             topic = self._session.unused_topic(joined, len(self._keys))
             self._keys[folded] = topic.key
             self.events.append(Event.of_topic(None, replace(topic, parent=parent)))
@@ -168,8 +171,9 @@ def label_file_events(session: LabelSession, given: Sequence[GivenLabels]) -> li
     """
     names = Names(session, next((own.separator for own in given if own.separator), None))
     every = (name for own in given for rows in (own.labels, own.forbidden) for some in rows.values() for name in some)
-    for name in sorted({name for name in every if name != NO_TOPIC}):
-        names.key(name)
+    for name in sorted(names_by_fold(Counter(every), names.separator).values()):
+        if name != NO_TOPIC:
+            names.key(name)
     events: list[Event] = []
     for own in given:
         for rows, state in ((own.labels, State.PERMITTED), (own.forbidden, State.FORBIDDEN)):
@@ -199,22 +203,22 @@ def import_topics(session: LabelSession, who: str, topics: Codebook, *, source: 
     An existing topic keeps its own description and parent. A word that is banned and a keyword stays a keyword.
     """
     with session.lock:
-        by_name = {topic.name.casefold(): topic for topic in session.live}
+        by_name = {fold(topic.name): topic for topic in session.live}
         events, before = list[Event](), dict[str, Topic | None]()
         for given in topics:
             name = topic_name(str(given.name))
-            old = by_name.get(name.casefold())
+            old = by_name.get(fold(name))
             start = old or session.unused_topic(name, len(by_name))
             keywords = topic_words((*start.keywords, *given.keywords))
             banned = tuple(w for w in topic_words((*start.banned, *given.banned)) if w not in keywords)
             about = start.description or topic_description(given.description)
-            by_name[name.casefold()] = replace(start, description=about, keywords=keywords, banned=banned)
-            before[name.casefold()] = old
+            by_name[fold(name)] = replace(start, description=about, keywords=keywords, banned=banned)
+            before[fold(name)] = old
         parents = topics.parent_names
         for given in topics:
-            name = topic_name(str(given.name)).casefold()
+            name = fold(topic_name(str(given.name)))
             new, old = by_name[name], before[name]
             if new.parent is None and (above := parents.get(str(given.name))) is not None:
-                new = replace(new, parent=by_name[topic_name(str(above)).casefold()].key)
+                new = replace(new, parent=by_name[fold(topic_name(str(above)))].key)
             events += [Event.of_topic(old, new)] if new != old else []
         return session.commit(Batch(who, f"topics of {source}"), events)

@@ -33,6 +33,7 @@ from topicsteer.app.workbench.errors import (
 )
 from topicsteer.app.workbench.project import NOTE, ORIGIN, WHOLE, Batch, Event, Project, ProjectSettings, State, Topic
 from topicsteer.app.workbench.topic_tree import Tree, ring
+from topicsteer.system.values import fold
 
 # Colours of new topics, in turn.
 COLOURS = (
@@ -606,8 +607,9 @@ class LabelSession:
     def unused_name(self, name: str, own: int | None = None) -> str:
         """Return the name of a topic, or refuse one that another topic has."""
         tidy = topic_name(name, self.settings.path_separator)
+        folded = fold(tidy)
         for topic in self.live:
-            if topic.name.casefold() == tidy.casefold() and topic.key != own:
+            if fold(topic.name) == folded and topic.key != own:
                 raise Conflict(f"There already is a topic {topic.name!r}. Use another name, or merge the two.")
         return tidy
 

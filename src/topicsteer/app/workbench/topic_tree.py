@@ -11,6 +11,7 @@ from topicsteer.app.workbench.project import Topic
 from topicsteer.corpora.columns import free_separator
 from topicsteer.labels.forest import Forest, cycle
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED
+from topicsteer.system.values import fold
 
 
 class Tree:
@@ -91,8 +92,8 @@ class Tree:
         return tuple(self.own_name(k, separator) for k in (*reversed(self.above(key)), key))
 
     def by_path(self, separator: str | None = None) -> dict[tuple[str, ...], int]:
-        """The keys by path, in lower case."""
-        return {tuple(name.casefold() for name in self.path(key, separator)): key for key in self.keys}
+        """The keys by path, as names are compared."""
+        return {tuple(map(fold, self.path(key, separator))): key for key in self.keys}
 
     def separator(self, wanted: str | None) -> str | None:
         """A separator for paths of these topics; None for a flat list."""

@@ -49,7 +49,7 @@ EVERY = 0.1
 
 
 class Superseded(Exception):
-    """The next fit is waiting, so this one is not evaluated."""
+    """The next fit is waiting, so nothing more is computed for this one."""
 
 
 class Worker:
@@ -105,7 +105,7 @@ class Worker:
             self.send(messages.Failed(f"{error}" or type(error).__name__))
 
     def _fit(self, order: FitOrder) -> None:
-        """Fit and save the model; then suggest, evaluate and estimate shares, until the next order is waiting."""
+        """Fit and save the model; then suggest and estimate shares, until the next order is waiting."""
         begin = time.monotonic()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
