@@ -94,7 +94,7 @@ def test_put_under_and_split(page):
     goto(page, "topics")
     card = page.locator("[data-card]", has=page.locator("h3", has_text="sport/tennis"))
     assert card.locator(".crumbs").inner_text() == "Level 2, in sport"
-    card.locator("summary", has_text="More").click()
+    card.locator("summary[aria-label^='More for']").click()
     card.locator("button", has_text="Put under").click()
     page.select_option("#field-parent", label="arts")
     page.click("dialog button[type=submit]")
@@ -103,7 +103,7 @@ def test_put_under_and_split(page):
     wait(page, "() => [...document.querySelectorAll('h3')].some((h) => h.textContent === 'sport/tennis')")
     wait(page, "() => document.getElementById('fitting').hidden")
     film = page.locator("[data-card]", has=page.locator("h3", has_text="arts/film"))
-    film.locator("summary", has_text="More").click()
+    film.locator("summary[aria-label^='More for']").click()
     film.locator("button", has_text="Split").first.click()
     page.fill("#field-parts", "2")
     page.click("dialog button[type=submit]")

@@ -305,7 +305,7 @@ async function list() {
   const last = Math.min(first + PAGE, total);
   const shown = [];
   for (let k = first; k < last; k++) shown.push(some ? some[k] : k);
-  const found = shown.length ? await texts(shown.map(rowOf)) : [];
+  const docs = shown.length ? await texts(shown.map(rowOf)) : [];
   if (!visible()) return;
   const line = (doc, k) => {
     const i = shown[k];
@@ -313,7 +313,7 @@ async function list() {
     const cells = [h("td", null, about(i)), h("td", { dir: "auto" }, doc.text)];
     return h("tr", null, h("th", { scope: "row" }, open), cells);
   };
-  clear($("rows"), found.map(line));
+  clear($("rows"), docs.map(line));
   $("place").textContent = total ? `${first + 1} to ${last} of ${number(total)}` : "No document.";
   $("earlier").disabled = first === 0;
   $("later").disabled = last >= total;
