@@ -24,8 +24,8 @@ Corpora: {corpora}. Cells: {cells}, and names+1 for constants of few
 labels. Built-in word vectors, seed 0. AP is the macro average precision of unlabelled documents. Changes are means over
 corpora and cells: known AP / hidden AP. The largest change is that of one corpus, over its cells. Constants of groups
 are tried where topics are hidden; nothing else reads them. All constants of `guidance/constants.py` are tried. Not
-tried: `TYPICAL_DOCUMENTS`, `TAILS` and `SHARE_IF_UNKNOWN` of the open world, rules for penalties and thresholds, and limits
-of work.
+tried: `TYPICAL_DOCUMENTS`, `TAILS` and `SHARE_IF_UNKNOWN` of the open world, rules for penalties and thresholds, and
+limits of work.
 
 {table}
 
