@@ -579,7 +579,7 @@ def _copy(
     """Write a checked copy of a project, whole or not at all; ``going`` may stop it by an exception."""
     with replacing(copy, durable=True, new=new) as part:
         part.chmod(0o600)
-        with closing(sqlite3.connect(part)) as other:
+        with closing(sqlite3.connect(part)) as other, connection:
             connection.execute("BEGIN")
             connection.execute("SELECT count(*) FROM settings")  # from here on, changes are not part of the copy
             connection.backup(other, pages=4_096, progress=going)
