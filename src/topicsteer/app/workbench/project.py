@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property, partial
@@ -465,10 +465,11 @@ class Project(Database):
     def close(self) -> None:
         """Close the project and release its lock."""
         self._closing.set()
-        with self._lock or nullcontext():
-            if self._keeper.is_alive():
-                self._keeper.join()
-            super().close()
+        if self._keeper.is_alive():
+            self._keeper.join()
+        super().close()
+        if self._lock is not None:
+            self._lock.close()
 
     def _keep_copies(self) -> None:
         """Move the write-ahead log into the file every second, and write a copy at the first change of each day."""
