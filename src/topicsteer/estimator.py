@@ -1,6 +1,5 @@
 """TSNMF: topic-supervised NMF as a scikit-learn estimator."""
 
-import copy
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -304,19 +303,6 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def with_fitted(self, **attributes: Any) -> Self:
-        """Return a copy with other fitted attributes; this estimator does not change.
-
-        Parameters
-        ----------
-        **attributes
-            Values by name, such as ``components_``.
-        """
-        other = copy.copy(self)
-        for name, value in attributes.items():
-            setattr(other, name, value)
-        return other
-
     # --- from parameters and labels to a problem ---
 
     def _open(self, X: object, folder: str | os.PathLike[str] | None, full_weight: bool) -> tuple[Rows, Scratch | None]:
@@ -377,7 +363,8 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
             return known
         if self.n_components < known:
             message = f"n_components={self.n_components} is less than the {known} known topics"
-            if self.n_components > 1 or self.topics is not None or not is_class_vector(y):
+            class_vector = isinstance(y, np.ndarray) and y.ndim == 1 and np.issubdtype(y.dtype, np.number)
+            if self.n_components > 1 or self.topics is not None or not class_vector:
                 raise ValueError(f"{message}. Use n_components >= {known}, or None for the known topics only.")
             # scikit-learn's checks set n_components = 1 for any number of classes, and expect a fit.
             warn_user(f"{message}: all {known} are kept, and there are no free topics.")
@@ -449,8 +436,3 @@ def check_error_weight(error_weight: object, X: Rows, solver: str) -> sp.csr_arr
         raise ValueError("error_weight has negative, NaN or infinite entries.")
     check_scale(float(entries.max(initial=0)), "error_weight")
     return E.astype(X.dtype, copy=False)
-
-
-def is_class_vector(y: object) -> bool:
-    """Whether the labels are an array of numbers, the class vector of scikit-learn."""
-    return isinstance(y, np.ndarray) and y.ndim == 1 and np.issubdtype(y.dtype, np.number)

@@ -317,23 +317,22 @@ class Predictor:
 
         state = self.state
         given: dict[str, Any] = dict(state.estimator)
-        ended = {name: given.pop(name) for name in ("n_iter", "ended", "error") if name in given}
         estimator = TSNMF(**{name: value for name, value in given.items() if name in TSNMF().get_params()})
         check_settings(estimator.get_params())
         more = {} if state.history is None else {"history_": History(**state.history)}
-        if "error" in ended:
-            more["reconstruction_err_"] = ended["error"]
-        return estimator.with_fitted(
+        estimator.__dict__.update(
             components_=state.components,
             document_topics_=state.document_topics,
             objective_history_=state.objectives,
             n_features_in_=state.components.shape[1],
             topic_names_=np.array([*state.codebook.names, *state.free_names], dtype=object),
             n_known_=len(state.codebook),
-            n_iter_=ended["n_iter"],
-            ended_=ended["ended"],
+            n_iter_=given["n_iter"],
+            ended_=given["ended"],
+            reconstruction_err_=given["error"],
             **more,
         )
+        return estimator
 
     @cached_property
     def guide(self) -> Guide | None:
