@@ -185,7 +185,9 @@ def sums(block: Block, step: Step) -> Sums:
     gram = np.zeros((width, width), dtype=W.dtype)
     gram[:d, :d] = W.T @ W
     heavy = block.weight != 1
-    if heavy.any():  # few documents are, so: (e∘W)ᵀW = WᵀW + ((e - 1)∘W)ᵀW
+    if block.weight.min(initial=1) < 1:  # the difference e - 1 would lose the digits of a small weight
+        gram[:d, :d] = (W * block.weight[:, None]).T @ W
+    elif heavy.any():  # few documents are, so: (e∘W)ᵀW = WᵀW + ((e - 1)∘W)ᵀW
         V = W[heavy]
         gram[:d, :d] += (V * (block.weight[heavy] - 1)[:, None]).T @ V
     return Sums(cross, gram, penalty_per_topic(block, block.weight, step.regularisation.l1_W))
@@ -276,8 +278,8 @@ _SETTINGS: dict[str, tuple[Callable[[object], bool], str]] = {
     "init": (lambda value: not isinstance(value, str) or value in INITS, f"one of {INITS} or a pair (W, H)"),
     "solver": (lambda value: value in RULES, f"one of {tuple(RULES)}"),
     "label_weight": (
-        lambda value: value == "balanced" if isinstance(value, str) else value is None or _number(value),
-        '"balanced", a number >= 0 or None',
+        lambda value: value == "balanced" if isinstance(value, str) else value is None or _number(value, 1e12),
+        '"balanced", a number from 0 to 1e12 or None',
     ),
     "tol": (lambda value: value in ("auto", "authors") or _number(value), 'a number >= 0, "auto" or "authors"'),
     "max_iter": (lambda value: _whole(value, 0), "an integer >= 0"),
