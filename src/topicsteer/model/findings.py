@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import platform
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,7 +21,7 @@ from topicsteer import __version__
 from topicsteer.analysis import map_layout as maps
 from topicsteer.analysis.agreement import comparison_table, disagreements, label_weights, people_of
 from topicsteer.analysis.column_formats import Column, missing
-from topicsteer.analysis.evaluation import LOGISTIC, OURS, Evaluation
+from topicsteer.analysis.evaluation import Evaluation
 from topicsteer.analysis.groups import Groups, likely_groups
 from topicsteer.analysis.map_layout import Layout
 from topicsteer.analysis.prevalence import WARNING, Prevalence
@@ -265,7 +264,7 @@ class Measured:
         if found is None:
             return Section(title, notes=["Predictions were not evaluated: this needs the training documents."])
         facts = {"folds": str(found.folds), "labelled documents": f"{found.labelled:,}"}
-        return Section(title, facts, found.summary() if found.judged else {}, notes=[found.verdict])
+        return Section(title, facts, found.shown() if found.judged else {}, notes=[found.verdict])
 
     def estimated(self) -> Section:
         """Shares of topics."""
@@ -330,25 +329,18 @@ class Measured:
         found = self.evaluation
         if found is None or not found.judged:
             return "Predictions were not evaluated on hidden labels."
-        ours, other = (found.scores[name].summary() for name in (OURS, LOGISTIC))
-        macro, micro = "macro average precision", "micro average precision"
-        return (
-            f"{found.scope} On hidden labels ({found.folds} folds), average precision was {ours[macro]:.3f} (mean over "
-            f"topics) and {ours[micro]:.3f} (all pairs); logistic regression reached "
-            f"{other[macro]:.3f} and {other[micro]:.3f}."
-        )
+        return f"Labels were hidden in {found.folds} folds. {found.verdict}"
 
     def agreed(self, coder: Coder) -> str:
-        """A sentence about a coder: κ over topics."""
+        """A sentence about a coder."""
         columns = (self.agreement_table[name] for name in ("coder", "against", "documents", "kappa"))
         rows = [row[2:] for row in zip(*columns, strict=True) if row[:2] == (coder.name, PEOPLE)]
-        kappas = [kappa for _, kappa in rows if not missing(kappa)]
-        if not kappas:
+        judged = sum(not missing(kappa) for _, kappa in rows)
+        if not judged:
             return f"The answers of the coder {coder.name} could not be compared with labels."
         return (
             f"The answers of the coder {coder.name} were compared with the labels of {max(n for n, _ in rows):,} "
-            f"documents: Cohen's κ was {statistics.median(kappas):.2f} in the median of {len(kappas):,} topics, from "
-            f"{min(kappas):.2f} to {max(kappas):.2f}."
+            f"documents; the table below has Cohen's κ of {judged:,} topics with their intervals."
         )
 
     def shared(self) -> str:
