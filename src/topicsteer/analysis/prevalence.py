@@ -777,9 +777,10 @@ def prevalence(
     places = [*range(n_known), *range(len(topics) - 1, width)]  # columns with labels
     share, low, high = found.share.copy(), found.low.copy(), found.high.copy()
     tree.add_up(sample.labels, share, low, high)
-    few = found.drawn < FEW_LABELS
-    few[0] = False
-    low[few] = high[few] = np.nan
+    unknown = found.drawn < FEW_LABELS
+    unknown[0] = False
+    unknown[:, n_known] |= bool(np.isnan(sample.labels[sample.by_chance, n_known]).any())
+    low[unknown] = high[unknown] = np.nan
     share[np.isnan(low)] = np.nan
 
     def widened(values: NDArray[Any], missing: Any) -> Any:
@@ -826,6 +827,12 @@ def _sentences(result: Prevalence, sample: Sample, found: Estimates, n_known: in
     unknown = [names[k] for k in np.flatnonzero(found.drawn[0, :n_known] == 0) if sample.by_chance.any()]
     if unknown:
         lines.append(f"No interval for {listed(unknown)}: no label drawn by chance decides whether a document has it.")
+    undecided = int(np.isnan(sample.labels[sample.by_chance, n_known]).sum())
+    if undecided and not np.isnan(sample.labels[:, n_known]).all():
+        lines.append(
+            f"No interval for {NONE}: {undecided:,} random labels do not say whether their documents have none of the "
+            "topics, as after the adoption of a topic. Complete them."
+        )
     partly = np.isnan(sample.labels[:, :n_known]).any(axis=0) & (found.drawn[0, :n_known] > 0)
     lower = np.array(tree.forest.parents) >= 0
     for which, others in ((partly & ~lower, "the others"), (partly & lower, "the others with the same topic above")):

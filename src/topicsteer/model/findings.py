@@ -124,7 +124,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "polars")
 # Shares named in the paragraph; the table has all of them.
 NAMED = 6
 # Columns of the table of agreement, and their names on the page.
-AGREEMENT = {name: name for name in ("coder", "against", "topic", "documents", "precision", "recall")}
+AGREEMENT = {name: name for name in ("coder", "against", "topic", "documents")}
 AGREEMENT |= {"kappa": "κ", "kappa_low": "κ from", "kappa_high": "κ to"}
 NOT_RECORDED = "not recorded"
 # How documents were chosen, in words.

@@ -85,6 +85,13 @@ class Corpus:
     documents: Documents = field(default_factory=lambda: Documents([], []))
     origin: Origin | None = None
 
+    @property
+    def drawn(self) -> NDArray[np.bool_]:
+        """Documents that were drawn at random; all documents, if all are labelled."""
+        labelled = self.supervision.labelled
+        whole = np.full(len(labelled), labelled.all())
+        return whole if self.origin is None else whole | (self.origin.kind == Kind.RANDOM)
+
 
 @dataclass(frozen=True, eq=False)
 class Cold:
@@ -178,7 +185,7 @@ def features_sample(corpus: Corpus, settings: Settings, reuse: Cold) -> Sample:
         reuse.directions,
         GUIDE_SEED,
         settings.threads,
-        None if corpus.origin is None else corpus.origin.kind == Kind.RANDOM,
+        corpus.drawn,
     )
 
 
