@@ -625,20 +625,10 @@ def test_the_labels_refit_to_the_same_topics(fitted):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["jsonl", "label-studio"])
-def test_labels_go_to_other_tools_and_come_back(fitted, kind):
-    said = read_labels(fitted.exporter.export(kind))
+def test_labels_go_to_other_tools_and_come_back(fitted):
+    said = read_labels(fitted.exporter.export("jsonl"))
     has = {record.id: record.labels for record in said.records if record.labels}
     assert has == {f"=d{row}": names for row, names in fitted.session.training().labels.items()}
-
-
-@pytest.mark.slow
-def test_label_studio_gets_people_as_data_not_as_its_users(fitted):
-    tasks = json.loads(fitted.exporter.export("label-studio").read_text())
-    assert {name for task in tasks for name in task["data"]["labelled_by"]} == set(fitted.session.people)
-    for task in tasks:
-        assert len(task["annotations"]) == len(task["data"]["labelled_by"])
-        assert all(set(annotation) == {"result"} for annotation in task["annotations"])  # it refuses unknown users
 
 
 @pytest.mark.slow
@@ -685,17 +675,17 @@ def test_topics_that_swapped_names_are_exported_under_the_new_ones(fitted, tmp_p
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["../x.csv", "a/b.csv", "..", ".x", "/etc/passwd", "x\x00.csv", "", "a" * 900, "label-studio.xml"]
+    "name", ["../x.csv", "a/b.csv", "..", ".x", "/etc/passwd", "x\x00.csv", "", "a" * 900, "methods.md"]
 )
 def test_names_cannot_leave_the_export_folder(fitted, name):
     fitted.exporter.folder.mkdir(exist_ok=True)
-    if name == "label-studio.xml":  # the name of an export, but a link
+    if name == "methods.md":  # the name of an export, but a link
         (fitted.exporter.folder / name).symlink_to("/etc/passwd")
     with pytest.raises(NotFound):
         fitted.exporter.written(name)
     with pytest.raises(Invalid):
         fitted.exporter.export(name)
-    (fitted.exporter.folder / "label-studio.xml").unlink(missing_ok=True)
+    (fitted.exporter.folder / "methods.md").unlink(missing_ok=True)
 
 
 @pytest.mark.slow
