@@ -318,8 +318,6 @@ def test_a_link_for_people_who_only_look(workbench):
                 "cancel",
                 "export",
                 "import?who=ann",
-                "coders?who=ann",
-                "coders/remove",
             )
             for path in (f"/api/{action}" for action in actions):
                 refused = page.post(path, json={"who": "ann", "action": "new topic", "name": "tea"})
@@ -764,22 +762,6 @@ def test_labels_are_imported_from_a_file(page, workbench, tmp_path):
     bad = page.post("/api/import?who=ann&name=../../x.csv", content=b"a,b\n1,2\n")
     assert bad.status_code == 422
     assert "x.csv" in bad.json()["error"]
-
-
-def test_coders_over_http(page, workbench):
-    rows = "id,labels\n=d1,tea\n=d2,coffee\n"
-    page.post("/api/import?who=ann&name=old.csv", content=rows.encode())
-    answer = page.post("/api/coders?who=ann&name=gpt.csv&coder=gpt", content=b"id,topics\n=d1,tea\n=d2,tea\n")
-    assert answer.json()["message"] == "gpt has answers to 2 documents. They are not labels."
-    (coder,) = page.get("/api/coders?who=ann").json()["coders"]
-    assert (coder["name"], coder["compared"], coder["differ"]) == ("gpt", 2, 1)
-    assert coder["documents"][0]["answer"] == ["tea"]
-    assert workbench.session.training().labels == {1: ["tea"], 2: ["coffee"]}
-    assert page.post("/api/coders?who=ann&name=gpt.csv", content=b"").status_code == 422
-    assert page.post("/api/coders?who=ann&name=x.csv&coder=gpt", content=b"\x00\xff" * 9).status_code == 422
-    assert page.post("/api/coders?who=ann&name=a.csv&coder=b", content=b"x" * (33 << 20)).status_code == 413
-    assert page.post("/api/coders/remove", json={"who": "ann", "coder": "gpt"}).json() == {"ok": True}
-    assert page.post("/api/coders/remove", json={"who": "ann", "coder": "gpt"}).status_code == 404
 
 
 def test_rows_that_are_gone_are_noticed(tmp_path):

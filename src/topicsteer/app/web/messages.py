@@ -132,18 +132,6 @@ class UploadQuery(Message, frozen=True, kw_only=True):
     name: str = "file"
 
 
-class AddCoderQuery(UploadQuery, frozen=True, kw_only=True):
-    """POST /api/coders: answers of a coder in a file, which is the body of the request."""
-
-    coder: str
-
-
-class RemoveCoder(Message, frozen=True, kw_only=True):
-    """POST /api/coders/remove: remove a coder and its answers."""
-
-    coder: str
-
-
 # --- answers ---
 
 

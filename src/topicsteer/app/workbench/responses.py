@@ -4,12 +4,11 @@ A topic has a ``key`` and a ``name``. The key of a known topic is a number that 
 is its number in the last fit, as in "free-3". The key "none" stands for documents with none of the known topics.
 """
 
-from collections.abc import Hashable
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from topicsteer.analysis.agreement import Estimate, TopicComparison
+from topicsteer.analysis.agreement import Estimate
 from topicsteer.app.workbench.current_model import Key
 from topicsteer.report.breakdown import BarChart, LineChart
 
@@ -353,40 +352,6 @@ class Mapped(Reply, frozen=True):
 
 
 Notice: TypeAlias = Changed | FitMoved | Refitted | Advised | Mapped
-
-
-# --- coders ---
-
-
-class Differing(Reply, frozen=True):
-    """A document where people and a coder disagree: its beginning, and the topics according to each."""
-
-    row: int
-    id: Hashable
-    text: str
-    people: list[str]
-    answer: list[str]
-
-
-class CoderSummary(Reply, frozen=True):
-    """A coder: answered documents, labelled ones among them, measures, and the first documents of disagreement.
-
-    Where a measure is not defined, its value is NaN, which JSON has as null.
-    """
-
-    name: str
-    source: str
-    answered: int
-    compared: int
-    topics: list[TopicComparison]
-    differ: int
-    documents: list[Differing]
-
-
-class CoderPage(Reply, frozen=True):
-    """All coders of a project."""
-
-    coders: list[CoderSummary]
 
 
 # --- people ---

@@ -15,7 +15,6 @@ import numpy as np
 from topicsteer.app.workbench import fit_process as messages
 from topicsteer.app.workbench import responses
 from topicsteer.app.workbench.actions import Action, NewTopic, apply, plan
-from topicsteer.app.workbench.agreement_view import CoderShelf
 from topicsteer.app.workbench.current_model import CurrentModel, ModelRecord
 from topicsteer.app.workbench.errors import FILE, Conflict, Invalid
 from topicsteer.app.workbench.exports import Exporter
@@ -217,7 +216,6 @@ class Workbench:
         self.fitter = FitProcess(self.on_message)
         self.maps = MapMaker(self.views, lambda status: self.notify(responses.Mapped(status)))
         self.exporter = Exporter(self.views, self.maps)
-        self.coders = CoderShelf(self.session)
         # Called with every notice for the open pages.
         self.listeners: list[Callable[[Notice], None]] = []
         self.status = FitStatus()
