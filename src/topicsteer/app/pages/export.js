@@ -11,7 +11,6 @@ const KINDS = [
   ],
   ["labels-by-person", "Labels by person, CSV", "One row per document and person, for import into another project."],
   ["jsonl", "Labels, JSONL", "The same with the texts, one line per document, also for doccano."],
-  ["agreement", "Agreement, CSV", "α per topic and κ per topic and pair of people, with intervals."],
   ["log", "Log of all labels, CSV", "Every label: person, document, topic and time."],
   ["memberships", "Memberships, CSV", "The probability of each topic in each document."],
   ["model", "Model", "A zip file with the model folder, for TopicModel.load and topicsteer predict."],

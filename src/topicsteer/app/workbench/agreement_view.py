@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -17,10 +17,6 @@ from topicsteer.app.workbench.project import Topic
 from topicsteer.app.workbench.session import Decision, LabelSession
 from topicsteer.system.templates import visible
 from topicsteer.system.types import Array
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 # Disagreements in one answer.
 LISTED = 50
@@ -119,24 +115,6 @@ def agreement_page(session: LabelSession, first: str = "", second: str = "") -> 
         int(session.differing.sum()),
         sum(DECISION in session.votes_of(row) for row in list(session.decisions)),
     )
-
-
-def agreement_frame(session: LabelSession) -> pl.DataFrame:
-    """Return one row per topic and pair of people, and one per topic for all people."""
-    import polars as pl
-
-    table, rows = vote_table(session), []
-    for k, topic in enumerate(table.topics):
-        for measure, names, n, found in [
-            ("alpha", table.people, table.common(k), table.alpha(k)),
-            *(
-                ("kappa", [table.people[a], table.people[b]], table.common(k, (a, b)), table.kappa(k, (a, b)))
-                for a, b in table.pairs()
-            ),
-        ]:
-            rows.append((topic.name, measure, "; ".join(names), n, *(found or (None, None, None))))
-    schema = {"topic": pl.String, "measure": pl.String, "people": pl.String, "documents": pl.Int64}
-    return pl.DataFrame(rows, schema | dict.fromkeys(("value", "low", "high"), pl.Float64), orient="row")
 
 
 def disagreements(session: LabelSession, start: int = 0) -> responses.DisagreementPage:

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from topicsteer.app.workbench.agreement_view import agreement_frame
 from topicsteer.app.workbench.errors import DECISION, FILE, Invalid, NotFound, is_person
 from topicsteer.app.workbench.map_view import MapMaker
 from topicsteer.app.workbench.progress_view import breakdowns
@@ -60,7 +59,6 @@ class Exporter:
             "labels-by-person": self._labels_by_person,
             "log": self._log,
             "memberships": lambda: self._loaded().memberships(),
-            "agreement": partial(agreement_frame, self.session),
         }
         for name, table in tables.items():
             self.kinds[name] = (f"{name}.csv", partial(_write_csv, table))
