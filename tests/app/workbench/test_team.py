@@ -383,38 +383,6 @@ def test_labels_that_arrive_during_a_fit_start_the_next_one(make, monkeypatch, r
         workbench.close()
 
 
-def test_near_duplicates_are_labelled_once(tmp_path):
-    mail = "{} thank you for the parcel that arrived yesterday in good order and on time, as always"
-    texts = [mail.format(name) for name in ("Ann", "Bob", "Cid")] + ["a complaint about tea", "the price of coffee"]
-    path = tmp_path / "mail.steer"
-    Workbench.make(path, Documents([f"d{i}" for i in range(5)], texts))
-    workbench = Workbench(path)
-    try:
-        apply(workbench.session, "ann", NewTopic(name="thanks"))
-        assert workbench.views.document(1, "ann").copies == 2
-        assert workbench.views.document(3, "ann").copies == 0
-        first = workbench.queue.next("ann").row
-        apply(workbench.session, "ann", Label(documents=[first], key=1, state="permitted"))
-        assert workbench.session.chosen() == {first: "random"}  # the default list is a random sample, with all copies
-        rows = [SuggestedRow(row, "useful") for row in range(5)]
-        workbench.views.fitted = SimpleNamespace(record=ModelRecord([], suggestions=rows), unknown=[])
-        served = [first]
-        while workbench.queue.next("ann", "suggested").why == "Useful.":
-            served.append(workbench.queue.next("ann", "suggested").row)
-            apply(workbench.session, "ann", Label(documents=[served[-1]], key=1, state="permitted"))
-        assert len(served) == 3
-        assert len({0, 1, 2} & {*served}) == 1
-        assert workbench.queue.next("ann", "search", query="parcel").row in {0, 1, 2} - {*served}  # if asked for
-        drawn = workbench.queue.next("ann", "suggested").row  # no suggestion is left: a random sample has the copies
-        assert drawn in {0, 1, 2} - {*served}
-        apply(workbench.session, "ann", Label(documents=[drawn], key=1, state="permitted"))
-        assert workbench.session.chosen() == {first: "random"} | dict.fromkeys(served[1:], "suggested 2") | {
-            drawn: "random 3"
-        }
-    finally:
-        workbench.close()
-
-
 def test_a_copy_of_a_document_that_somebody_reads_is_kept_back(tmp_path):
     path = tmp_path / "mail.steer"
     Workbench.make(path, Documents(["a", "b", "c"], ["one two three four"] * 2 + ["other words"]))

@@ -85,13 +85,10 @@ function reading(view, actions) {
     h("h2", { class: "doc-id" }, name(doc.id)),
     extra.length ? h("details", { class: "extra" }, h("summary", null, "Other columns"), h("dl", null, extra)) : null,
     text(doc),
-    doc.copies ? h("p", { class: "soft small" }, copiesOf(doc.copies)) : null,
     notes(doc, actions),
     marked.length ? h("p", { class: "legend small" }, h("span", { class: "soft" }, "Marked words: "), marked) : null,
   ];
 }
-
-const copiesOf = (n) => `Nearly the same text: ${number(n)} more in the list, not shown again once one is labelled.`;
 
 function notes(doc, actions) {
   const found = Object.entries(doc.labels.notes);

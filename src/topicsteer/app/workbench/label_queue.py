@@ -76,8 +76,8 @@ class Queue:
             "random", "suggested", "search" (with a query), "topic" (with its key) or "check" (labels that look wrong).
             In an open world, "suggested" contains documents of the largest free topics. "question" asks about one topic
             at a time, or about the topic with the key. "later" has the documents that this person put aside. "random"
-            is a random sample of all documents, also where "suggested" has none left, and in blind mode. "suggested"
-            leaves out near-duplicates of labelled documents. Documents that need a further person come first in both.
+            is a random sample of all documents, also where "suggested" has none left, and in blind mode. Documents
+            that need a further person come first in both.
         query, key
             For the modes that need them.
         seen : sequence of int
@@ -99,9 +99,6 @@ class Queue:
             if first := [row for row in due if not done[row]]:
                 self._held[who] = (first[0], now)
                 return NextDocument(first[0], SEVERAL, len(first))
-            copies = self.views.copies if mode == "suggested" else None
-            if copies is not None:
-                done |= copies.mask([*np.flatnonzero(self.session.labelled), *held], len(done))
             left = np.flatnonzero(~done[rows])
             if not len(left) and mode == "suggested":
                 return self.next(who, "random", seen=seen)

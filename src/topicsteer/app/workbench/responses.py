@@ -61,7 +61,6 @@ class DocumentView(Reply, frozen=True):
     """A document to read and label; ``shown`` of its ``length`` characters are in ``pieces``.
 
     ``none`` is the probability that it has none of the known topics; ``outside``: no topic reaches its threshold.
-    ``copies`` other documents are nearly the same.
     """
 
     row: int
@@ -74,7 +73,6 @@ class DocumentView(Reply, frozen=True):
     none: float
     outside: bool
     labels: DocumentLabels
-    copies: int
 
 
 class TextPart(Reply, frozen=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
@@ -18,13 +17,10 @@ from topicsteer.analysis.prevalence import FEW_LABELS
 from topicsteer.app.workbench import responses
 from topicsteer.app.workbench.current_model import EVERYTHING, CurrentModel, Key
 from topicsteer.app.workbench.errors import DECISION, Conflict, NotFound
-from topicsteer.app.workbench.project import WHOLE, Project, State, Topic, read_documents
+from topicsteer.app.workbench.project import WHOLE, State, Topic
 from topicsteer.app.workbench.session import Decision, LabelSession
 from topicsteer.system.templates import visible
-from topicsteer.text.near_duplicates import near_duplicates
 
-# Up to this number of documents, near-duplicates are found before the first page opens; otherwise in the background.
-AT_ONCE = 2_000
 # A membership from which the model is sure.
 STRONG = 0.8
 # Characters of a document in the first answer, and in each further answer.
@@ -69,40 +65,6 @@ class Selection(NamedTuple):
     key: Key | None = None
 
 
-class Copies:
-    """The near-duplicates of each document; until they are found, there are none.
-
-    Parameters
-    ----------
-    project : Project
-        The documents.
-    """
-
-    def __init__(self, project: Project) -> None:
-        self._path = project.path
-        # For each document the row of the first one that is nearly the same.
-        self._first: NDArray[np.int64] | None = None
-        if len(project) <= AT_ONCE:
-            self._find()
-        else:
-            threading.Thread(target=self._find, daemon=True).start()
-
-    def _find(self) -> None:
-        self._first = near_duplicates(read_documents(self._path).texts)
-
-    def mask(self, rows: Sequence[int] | NDArray[np.int64], n: int) -> NDArray[np.bool_]:
-        """Return which of all documents are near-duplicates of these rows, or these rows themselves."""
-        mask = np.zeros(n, dtype=np.bool_)
-        mask[rows] = True
-        if self._first is None or not len(rows):
-            return mask
-        return mask | np.isin(self._first, self._first[rows])
-
-    def number(self, row: int) -> int:
-        """Return the number of other documents that are nearly the same."""
-        return 0 if self._first is None else int((self._first == self._first[row]).sum()) - 1
-
-
 class Views:
     """Read-only answers about a session and its fitted model.
 
@@ -117,8 +79,6 @@ class Views:
         self.project = session.project
         self.fitted: CurrentModel | None = None
         self.search = lru_cache(maxsize=32)(lambda query: np.asarray(session.project.search(query), dtype=np.int64))
-        # Near-duplicates; None: they are not looked for.
-        self.copies: Copies | None = None
 
     @property
     def shown(self) -> CurrentModel | None:
@@ -178,7 +138,6 @@ class Views:
             self._likely(row, 6),
             *self._none(row),
             self.labels(row, who),
-            0 if self.copies is None else self.copies.number(row),
         )
 
     def text(self, row: int, start: int) -> responses.TextPart:
