@@ -32,7 +32,7 @@ from topicsteer.app.workbench import fit_process, responses
 from topicsteer.app.workbench.actions import ChangeTopic, Label, NewTopic, Undo, apply
 from topicsteer.app.workbench.current_model import GroupShares
 from topicsteer.app.workbench.errors import Invalid, NotFound, Refused
-from topicsteer.app.workbench.progress_view import group_table
+from topicsteer.app.workbench.progress_view import breakdowns
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.app.workbench.views import Selection
 from topicsteer.app.workbench.workbench import Workbench
@@ -393,7 +393,7 @@ def test_labels_reach_every_window(page):
     [
         ("/api/state", 422, "Enter your name"),
         ("/api/state?who=%20", 422, "Enter your name"),
-        ("/api/groups?who=file:%20a.csv&column=group", 422, "does not begin with 'file: '"),
+        ("/api/progress?who=file:%20a.csv", 422, "does not begin with 'file: '"),
         ("/api/state?who=ann&extra=1", 422, "unknown field `extra`"),
         ("/api/documents/999?who=ann", 404, "no document number 999"),
         ("/api/documents/1?who=ann&start=-1", 422, "`int` >= 0 - at `$.start`"),
@@ -411,8 +411,7 @@ def test_labels_reach_every_window(page):
         ("/api/documents?who=ann&query=" + 501 * "a", 422, "length <= 500 - at `$.query`"),
         ("/api/next?who=ann&mode=x", 422, "at `$.mode`"),
         ("/api/next?who=ann&seen=1,x", 422, "at `$.seen`"),
-        ("/api/groups?who=ann&column=x", 404, "no column 'x'"),
-        ("/api/groups?who=ann", 422, "missing required field `column`"),
+        ("/api/beginnings?who=ann", 422, "missing required field `rows`"),
         ("/exports/nothing.csv", 404, "not in the export folder"),
     ],
 )
@@ -437,7 +436,6 @@ def test_an_unknown_address_is_not_found(page, path):
         ("documents?who=ann&query=cup&page=1", responses.DocumentPage),
         ("documents?who=ann&all_rows=true", responses.DocumentRows),
         ("progress?who=ann", responses.ProgressPage),
-        ("groups?who=ann&column=group", responses.GroupTable),
     ],
 )
 def test_an_answer_has_its_type(page, path, kind):
@@ -601,7 +599,7 @@ def test_a_fit_reports_and_is_stored(fitted):
     assert any(key == 1 for _, key, _ in document.pieces)
     suggested = fitted.views.fitted.record.suggestions[0].why
     assert fitted.queue.next("zoe", "suggested").why == f"{suggested[0].upper()}{suggested[1:]}."
-    assert group_table(fitted.views, "group").topics == []  # no label was drawn at random
+    assert breakdowns(fitted.views) == []  # no label was drawn at random
     free = fitted.views.documents(Selection("ann", key="free-0"), sort="strength")
     assert free.total > 0
     assert "free-9" not in {entry.key for entry in topics.free}

@@ -96,12 +96,6 @@ class DocumentsQuery(Message, frozen=True, kw_only=True):
     all_rows: bool = False
 
 
-class GroupsQuery(Message, frozen=True, kw_only=True):
-    """GET /api/groups: topics by the groups of a column."""
-
-    column: str
-
-
 class BeginningsQuery(Message, frozen=True, kw_only=True):
     """GET /api/beginnings: ids and beginnings of at most 100 documents."""
 

@@ -29,7 +29,7 @@ from topicsteer.app.workbench.actions import Action, Message
 from topicsteer.app.workbench.agreement_view import agreement_page, disagreements
 from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.errors import Refused
-from topicsteer.app.workbench.progress_view import group_table, progress_page
+from topicsteer.app.workbench.progress_view import progress_page
 from topicsteer.app.workbench.views import Selection
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora.readers import limited
@@ -105,7 +105,7 @@ UNPACKED = 128 << 20
 RETURNED = 60
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 # Files of the report that the page uses too.
-SHARED = ("document_map.js", "document_map.css", "save_svg.js")
+SHARED = ("document_map.js", "document_map.css")
 PORT = 8765
 # Name of the hashes of sessions among the settings of a project.
 SESSIONS = "sessions"
@@ -301,7 +301,6 @@ QUESTIONS: Answers = {
     "/api/progress": (Message, lambda bench, m: progress_page(bench.views)),
     "/api/map": (Message, lambda bench, m: bench.document_map()),
     "/api/beginnings": (messages.BeginningsQuery, lambda bench, m: bench.views.beginnings(m.numbers)),
-    "/api/groups": (messages.GroupsQuery, lambda bench, m: group_table(bench.views, m.column)),
     "/api/agreement": (messages.AgreementQuery, lambda bench, m: agreement_page(bench.session, m.first, m.second)),
     "/api/disagreements": (messages.DisagreementsQuery, lambda bench, m: disagreements(bench.session, m.start)),
 }

@@ -10,7 +10,6 @@ import msgspec
 
 from topicsteer.analysis.agreement import Estimate
 from topicsteer.app.workbench.current_model import Key
-from topicsteer.report.breakdown import BarChart, LineChart
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -209,32 +208,6 @@ class Progress(Reply, frozen=True):
     documents: int
     target: int
     seq: int
-
-
-class GroupTopic(Reply, frozen=True):
-    """The share of documents with a topic, or with none, in each group, with its interval; None if it is not known."""
-
-    key: Key
-    name: str
-    colour: str
-    shares: list[float | None]
-    low: list[float | None]
-    high: list[float | None]
-
-
-class GroupTable(Reply, frozen=True):
-    """Topics by the groups of a column, with the number of documents per group; largest differences first.
-
-    Shares are corrected by labels. There are no topics before the shares are estimated.
-    """
-
-    column: str
-    groups: list[str]
-    sizes: list[int]
-    topics: list[GroupTopic]
-    notes: list[str]
-    bars: list[BarChart]
-    lines: list[LineChart]
 
 
 class ProgressPage(Reply, frozen=True):
