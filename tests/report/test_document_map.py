@@ -21,7 +21,7 @@ from topicsteer.report.map_page import (
 def make_map(n=200, topics=3, sample=0, seed=0):
     rng = np.random.default_rng(seed)
     places = rng.random((n, 2)).astype(np.float32)
-    layout = Layout(np.arange(n), places, 1.25, "umap", n + sample)
+    layout = Layout(np.arange(n), places, 1.25, n + sample)
     names = (*(f"topic {k}" for k in range(topics)), "(none)")
     return DocumentMap(layout, names, topics - 1, rng.integers(0, topics + 1, n), rng.random(n), rng.random(n) < 0.2)
 
@@ -71,7 +71,6 @@ def test_json_in_a_script_cannot_end_it():
 def test_notes_on_samples_layouts_and_cut_texts():
     page = map_page(MappedDocuments(make_map(20, sample=5), list(range(20)), ["word " * 200] * 20))
     assert page["sample"] == "The map shows 20 of 25 documents: all labelled ones, and others at random."
-    assert page["by_words"]
     assert page["length"] == 400
     whole = map_page(MappedDocuments(make_map(20), list(range(20)), ["word"] * 20))
     assert (whole["sample"], whole["length"]) == ("", 0)

@@ -48,7 +48,7 @@ from topicsteer.model.cross_fit import (
 from topicsteer.model.labelling import training_corpus
 from topicsteer.model.pipeline import reuse_of
 from topicsteer.report.breakdown import Breakdown
-from topicsteer.report.map_page import MappedDocuments, map_table
+from topicsteer.report.map_page import MappedDocuments
 from topicsteer.report.methods_page import MethodsPage, Section, markdown
 from topicsteer.report.page import Example, ReportData
 from topicsteer.report.table_files import check_suffix
@@ -607,25 +607,6 @@ class Findings:
             write_text(path, page)
         return page
 
-    def document_map(self, *, progress: Progress | None = None) -> Frame:
-        """Table of the training documents with their places on a map, for other tools that draw one.
-
-        Documents with similar words are close. Of more than 100,000 documents it has a sample with all labelled ones.
-
-        Parameters
-        ----------
-        progress : callable, optional
-            Called with the stage, the work done, the total and a detail.
-
-        Returns
-        -------
-        table
-            The id, the coordinates ``x`` and ``y`` (upwards), the main ``topic`` and the ``membership`` in it. Then the
-            ``kind`` of the topic ("known", "free" or "none"), whether the document is ``labelled``, and the start of
-            its ``text``.
-        """
-        return self._model._table(map_table(document_map(self._model, progress=progress)))
-
 
 # --- reports and maps ---
 
@@ -656,12 +637,12 @@ def document_map(
     *,
     most: int = maps.MOST,
 ) -> MappedDocuments:
-    """The map of the training documents, with their ids and texts.
+    """The map of the training documents, with their ids and texts; see `map_layout.obstacle`.
 
     Parameters
     ----------
     model : TopicModel
-        Without its documents, the map has no texts, and documents lie around their topics.
+        With its documents.
     layout : Layout, optional
         Places of the documents. Default: they are computed.
     progress : callable, optional
@@ -684,22 +665,18 @@ def document_map(
         membership,
         labelled[rows],
     )
-    documents = model.documents_
-    texts = None if documents is None else [documents.texts[i] for i in rows]
-    return MappedDocuments(found, [topics.ids[i] for i in rows], texts)
+    texts = model._texts()
+    return MappedDocuments(found, [topics.ids[i] for i in rows], [texts[i] for i in rows])
 
 
 def _layout(model: TopicModel, rows: maps.Rows, P: Array, progress: Progress | None) -> Layout:
-    """Places by words and memberships; around the topics if there are no texts, few documents or no umap-learn."""
-    n, seed = len(model.state_.topics.ids), model.random_state
-    if model.documents_ is not None and maps.can_lay_out() and len(rows) >= maps.FEWEST:
-        X = model._training_rows().take(rows)
-        directions = None if model.guide_ is None else model.guide_.features.directions
-        latent = maps.latent_semantics(X, directions, seed, model.threads)
-        points = maps.features(latent, _predicted(model, X, rows, P))
-        places, aspect = maps.lay_out(points, seed, model.threads, progress)
-        return Layout(rows, places, aspect, "umap", n)
-    return Layout(rows, maps.around_topics(P, model.state_.topics.positions, seed), 1.6, "topics", n)
+    """Places by words and memberships."""
+    X, seed = model._training_rows().take(rows), model.random_state
+    directions = None if model.guide_ is None else model.guide_.features.directions
+    latent = maps.latent_semantics(X, directions, seed, model.threads)
+    points = maps.features(latent, _predicted(model, X, rows, P))
+    places, aspect = maps.lay_out(points, seed, model.threads, progress)
+    return Layout(rows, places, aspect, len(model.state_.topics.ids))
 
 
 def _predicted(model: TopicModel, X: sp.csr_array, rows: maps.Rows, P: Array) -> Array:
@@ -743,6 +720,14 @@ def report_data(
         for k, name in enumerate(state.topics.names):
             shown = [(i, model.explain(row=i)) for i in state.topics.top_rows(k, EXAMPLES)]
             examples[k] = [Example(state.topics.ids[i], e.text, e.strengths(name, MARKED)) for i, e in shown]
+    mapped, notes = None, ["These are the topics of the last complete iteration: the fit was interrupted."]
+    notes = notes if state.interrupted else []
+    if isinstance(map, Layout):
+        mapped = document_map(model, map)
+    elif map and model.documents_ is not None:
+        why_not = maps.obstacle(len(state.ids))
+        notes += [why_not] if why_not else []
+        mapped = None if why_not else document_map(model, progress=progress)
     return ReportData(
         title=title,
         topics=state.topics,
@@ -752,6 +737,6 @@ def report_data(
         shares=shares,
         labelled=int(state.supervision.labelled.sum()),
         offered=offered,
-        notes=["These are the topics of the last complete iteration: the fit was interrupted."] * state.interrupted,
-        documents=document_map(model, None if isinstance(map, bool) else map, progress) if map else None,
+        notes=notes,
+        documents=mapped,
     )

@@ -578,7 +578,7 @@ class TopicModel:
 
     @property
     def findings(self) -> Findings:
-        """Results for readers: ``prevalence``, ``coders``, ``disagreements``, ``methods`` and maps."""
+        """Results for readers: ``prevalence``, ``coders``, ``disagreements`` and ``methods``."""
         from topicsteer.model.findings import Findings
 
         return Findings(self)

@@ -803,7 +803,7 @@ def test_four_people_at_once_lose_nothing_and_double_nothing(workbench):
 
 def test_the_map_and_its_files_are_served(workbench, page):
     places = np.random.default_rng(0).random((60, 2)).astype(np.float32)
-    workbench.maps.made = maps.Layout(np.arange(60), places, 1.2, "umap", 60)
+    workbench.maps.made = maps.Layout(np.arange(60), places, 1.2, 60)
     found = page.get("/api/map?who=ann").json()
     assert found["status"]["state"] in ("ready", "missing")
     assert found["points"]["topics"][-1]["kind"] == "none"

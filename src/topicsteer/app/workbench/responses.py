@@ -230,7 +230,7 @@ class MapPoints(Reply, frozen=True):
     """The points of the document map, as little-endian numbers in base 64.
 
     Coordinates and topics have 16 bits, memberships and flags 8, rows 32. ``rows`` is empty if the map has every
-    document, in order. ``by_words``: similar documents are close; otherwise documents lie around their topics.
+    document, in order.
     """
 
     aspect: float
@@ -241,12 +241,11 @@ class MapPoints(Reply, frozen=True):
     labelled: str
     rows: str
     topics: list[PointTopic]
-    by_words: bool
     sample: str
 
 
 class MapStatus(Reply, frozen=True):
-    """Whether there is a document map: it is ready, being made, missing until the first fit, or failed."""
+    """Whether there is a document map: it is ready, being made, missing (with the reason), or failed."""
 
     state: Literal["ready", "making", "missing", "failed"]
     done: int = 0
