@@ -3,7 +3,6 @@
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
-from types import SimpleNamespace
 
 import pytest
 from sklearn.metrics import cohen_kappa_score
@@ -14,7 +13,6 @@ pytest.importorskip("msgspec")
 from topicsteer.app.workbench import fit_process
 from topicsteer.app.workbench.actions import ChangeTopic, Label, Later, NewTopic, Settle, Skip, Undo, WriteNote, apply
 from topicsteer.app.workbench.agreement_view import agreement_page, disagreements
-from topicsteer.app.workbench.current_model import ModelRecord, SuggestedRow
 from topicsteer.app.workbench.errors import Conflict, Invalid, person_name
 from topicsteer.app.workbench.imports import GivenLabels, import_labels
 from topicsteer.app.workbench.label_queue import Queue
@@ -380,17 +378,4 @@ def test_labels_that_arrive_during_a_fit_start_the_next_one(make, monkeypatch, r
         assert [len(order.labels) for order in orders] == [3, 9]
     finally:
         workbench.fitter.busy = False
-        workbench.close()
-
-
-def test_a_copy_of_a_document_that_somebody_reads_is_kept_back(tmp_path):
-    path = tmp_path / "mail.steer"
-    Workbench.make(path, Documents(["a", "b", "c"], ["one two three four"] * 2 + ["other words"]))
-    workbench = Workbench(path)
-    try:
-        rows = [SuggestedRow(row, "useful") for row in range(3)]
-        workbench.views.fitted = SimpleNamespace(record=ModelRecord([], suggestions=rows), unknown=[])
-        found = [workbench.queue.next(who, "suggested") for who in ("ann", "bob", "cid")]
-        assert [(one.row, one.why[:9]) for one in found] == [(0, "Useful."), (2, "Useful."), (1, "At random")]
-    finally:
         workbench.close()
