@@ -1,6 +1,5 @@
 import base64
 import json
-import re
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from topicsteer.report.map_page import (
     MappedDocuments,
     fitting,
     map_page,
-    map_table,
     script_json,
     short_form,
 )
@@ -85,13 +83,3 @@ def test_the_table_counts_every_point_once():
     assert sum(row[3] for row in values.values()) == found.labelled.sum()
     for k, name in enumerate(found.names):
         assert values[name][1] == ("known", "known", "free", "none")[k]
-
-
-def test_the_exported_table_has_one_unit_for_both_axes():
-    found = make_map()
-    table = map_table(MappedDocuments(found, list(range(200)), ["a  b\n" * 100] * 200))
-    assert np.allclose(table["x"], 1.25 * found.layout.places[:, 0])
-    assert np.allclose(table["y"], 1 - found.layout.places[:, 1])
-    assert set(table["kind"]) == {"known", "free", "none"}
-    assert re.fullmatch(r"(a b ?)+a?", table["text"][0])
-    assert len(table["text"][0]) <= 300
