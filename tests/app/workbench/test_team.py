@@ -11,7 +11,7 @@ from topicsteer.corpora import Documents
 
 pytest.importorskip("msgspec")
 from topicsteer.app.workbench import fit_process
-from topicsteer.app.workbench.actions import ChangeTopic, Label, Later, NewTopic, Settle, Skip, Undo, WriteNote, apply
+from topicsteer.app.workbench.actions import Label, Later, NewTopic, Settle, Skip, Undo, WriteNote, apply
 from topicsteer.app.workbench.agreement_view import agreement_page, disagreements
 from topicsteer.app.workbench.errors import Conflict, Invalid, person_name
 from topicsteer.app.workbench.imports import GivenLabels, import_labels
@@ -276,26 +276,6 @@ def test_blind_mode_hides_everything_but_the_own_labels(make):
             queue.next("cid", mode, key=1)
     session.change_settings(blind=False)
     assert views.labels(1, "ann").others == {"bob": {1: "forbidden"}}
-
-
-def test_labels_under_an_older_definition_are_listed(make):
-    session = make()
-    views = Views(session)
-    apply(session, "ann", ChangeTopic(key=1, description="any hot drink"))
-    apply(session, "ann", Label(documents=[0, 1], key=1, state="permitted"))
-    apply(session, "ann", Label(documents=[2], key=2, state="permitted"))
-    apply(session, "ann", ChangeTopic(key=1, name="Tea"))
-    assert views.rows(Selection("ann", filter="older")) == []
-    apply(session, "ann", ChangeTopic(key=1, description="leaves in hot water"))
-    assert views.rows(Selection("ann", filter="older", key=1)) == [0, 1]
-    assert views.rows(Selection("ann", filter="older", key=2)) == []
-    assert [topic.older for topic in views.topics().known] == [2, 0]
-    assert views.labels(0, "bob").older == [1]
-    apply(session, "ann", Label(documents=[0], key=1, state="permitted"))  # the same label again
-    assert views.rows(Selection("ann", filter="older")) == [1]
-    assert LabelSession(session.project).older_labels(1) == {1}
-    apply(session, "ann", ChangeTopic(key=1, description="any hot drink"))
-    assert views.rows(Selection("ann", filter="older")) == [0]  # labelled under the one between
 
 
 @pytest.mark.parametrize(

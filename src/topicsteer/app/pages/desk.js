@@ -323,8 +323,7 @@ function choice(view, actions, t, probability, extra, attributes) {
 function others(labels, key) {
   const found = Object.entries(labels?.others || {}).filter(([, states]) => states[key]);
   const settled = labels?.settled[key];
-  const older = labels?.older.includes(Number(key));
-  if (!found.length && !settled && !older) return null;
+  if (!found.length && !settled) return null;
   const differs = labels.differing.includes(Number(key));
   return h(
     "p",
@@ -339,7 +338,6 @@ function others(labels, key) {
     ),
     differs ? " · people differ" : "",
     settled ? h("span", null, `settled: ${settled === "forbidden" ? "no" : "yes"}`) : null,
-    older ? h("span", null, "label under an older definition") : null,
   );
 }
 

@@ -35,8 +35,7 @@ class DocumentLabels(Reply, frozen=True):
     """Labels of a document: states by key, with the key 0 for the whole document.
 
     ``mine`` are the labels of the person who asks, ``others`` the labels of other people. People differ on the topics
-    in ``differing``; ``settled`` has the decisions on such topics. ``permitted`` are the topics that count. ``older``
-    labels were given under an older definition of their topic.
+    in ``differing``; ``settled`` has the decisions on such topics. ``permitted`` are the topics that count.
     """
 
     mine: dict[int, str]
@@ -45,7 +44,6 @@ class DocumentLabels(Reply, frozen=True):
     permitted: list[int]
     settled: dict[int, str]
     notes: dict[str, str]
-    older: list[int]
 
 
 class Likely(Reply, frozen=True):
@@ -131,8 +129,7 @@ class TopicSummary(Reply, frozen=True):
 class KnownTopic(Reply, frozen=True):
     """A known topic; ``labels`` is its number of labelled documents, ``fit`` comes from the last fit.
 
-    ``parent`` is the key of the topic above it, and ``level`` counts from 1. ``older`` is the number of documents with
-    a label from before its present definition.
+    ``parent`` is the key of the topic above it, and ``level`` counts from 1.
     """
 
     key: int
@@ -144,7 +141,6 @@ class KnownTopic(Reply, frozen=True):
     parent: int | None
     level: int
     labels: int
-    older: int
     fit: TopicSummary | None = None
 
 

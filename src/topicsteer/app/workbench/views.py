@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -33,7 +32,7 @@ PAGE = 50
 WEAK = 0.12
 Filter = Literal[
     "all", "labelled", "unlabelled", "strong", "uncertain", "disagreement", "people", "settled", "skipped", "later",
-    "notes", "older",
+    "notes",
 ]  # fmt: skip
 # Filters by predictions or by the labels of others, which blind mode has not.
 REVEALING = ("strong", "uncertain", "disagreement", "people", "settled")
@@ -54,7 +53,6 @@ class Selection(NamedTuple):
     filter : str
         "all", "labelled", "unlabelled", "strong", "uncertain", "disagreement" (of label and model), "people" (with
         differing labels), "settled" (with a decision), "skipped" or "later" (by this person). "notes": with a note.
-        "older": with a label from before the present definition of its topic.
     key : int or str, optional
         Only documents of this known or free topic, by label or by the model; "none" for documents without a topic.
     """
@@ -153,14 +151,14 @@ class Views:
         """
         session = self.session
         with session.lock:
-            others, notes, older = session.labels_of(row), session.notes_of(row), sorted(session.older_labels(row))
+            others, notes = session.labels_of(row), session.notes_of(row)
             decision = session.decisions.get(row, Decision())
             mine, settled = others.pop(who, {}), others.pop(DECISION, {})
             if session.settings.blind:
                 own = sorted(key for key, state in mine.items() if state in State.PRESENT)
-                return responses.DocumentLabels(mine, {}, [], own, {}, {who: notes[who]} if who in notes else {}, [])
+                return responses.DocumentLabels(mine, {}, [], own, {}, {who: notes[who]} if who in notes else {})
             permitted, differing = sorted(decision.permitted), sorted(decision.differing)
-            return responses.DocumentLabels(mine, others, differing, permitted, settled, notes, older)
+            return responses.DocumentLabels(mine, others, differing, permitted, settled, notes)
 
     def _document(self, row: int) -> tuple[Hashable, str, dict[str, Any]]:
         if not 0 <= row < self.session.n:
@@ -237,7 +235,7 @@ class Views:
         if isinstance(chosen.key, str):
             fitted = self.fitted_or_refuse()
             keep = keep & fitted.has[:, fitted.number(chosen.key)]
-        elif chosen.key is not None and chosen.filter != "older":
+        elif chosen.key is not None:
             key = self.session.topic(chosen.key).key
             keep = keep & (self._mask(self._own(chosen.who, key)) if blind else self._of_topic(key))
         return np.flatnonzero(keep)
@@ -289,17 +287,12 @@ class Views:
             "skipped": lambda: self._mask(self.whole(chosen.who, State.SKIPPED)),
             "later": lambda: self._mask(self.whole(chosen.who, State.LATER)),
             "notes": lambda: self._mask([row for row in session.decisions if session.notes_of(row)]),
-            "older": lambda: self._mask([row for row in touched if self._older(row, known)]),
         }
         return filters[chosen.filter]()
 
     def whole(self, who: str, state: str) -> list[int]:
         """Return the documents that a person skipped, or put aside."""
         return [row for row in self._touched() if self.session.labels_of(row).get(who, {}).get(WHOLE) == state]
-
-    def _older(self, row: int, key: int | None) -> bool:
-        older = self.session.older_labels(row)
-        return bool(older) if key is None else key in older
 
     def _touched(self) -> list[int]:
         """Return the documents with a label, now or earlier."""
@@ -312,8 +305,7 @@ class Views:
         """Return known and free topics with the numbers of the last fit; in blind mode only the known ones."""
         fitted = self.shown
         with self.session.lock:
-            older = Counter(key for row in self.session.decisions for key in self.session.older_labels(row))
-        known = [self._known(self.session.topics[key], older[key]) for key in self.session.tree.order]
+            known = [self._known(self.session.topics[key]) for key in self.session.tree.order]
         if fitted is None:
             return responses.TopicLists(known, [])
         free = [
@@ -342,14 +334,14 @@ class Views:
         shown = [visible(term, 60) for term in terms]
         return responses.GroupView(shown, len(rows), list(rows[:n]), self.beginnings(rows[:EXAMPLES]))
 
-    def _known(self, topic: Topic, older: int) -> responses.KnownTopic:
+    def _known(self, topic: Topic) -> responses.KnownTopic:
         tree = self.session.tree
         place = (tree.parents[topic.key], tree.level(topic.key))
         about = (topic.key, topic.name, topic.description, topic.colour, topic.keywords, topic.banned, *place)
         fitted, fit = self.shown, None
         if fitted is not None and topic.key in fitted.column:
             fit = self._summary(fitted, fitted.column[topic.key])
-        return responses.KnownTopic(*about, self.session.counts[topic.key], older, fit)
+        return responses.KnownTopic(*about, self.session.counts[topic.key], fit)
 
     def _summary(self, fitted: CurrentModel, k: int) -> responses.TopicSummary:
         """Return terms and documents of a column."""
