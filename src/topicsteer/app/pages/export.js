@@ -15,7 +15,7 @@ const KINDS = [
   ["memberships", "Memberships, CSV", "The probability of each topic in each document."],
   ["model", "Model", "A zip file with the model folder, for TopicModel.load and topicsteer predict."],
   ["report", "Report", "One HTML page for readers: map, topics, examples."],
-  ["methods", "Methods", "The paper trail: a paragraph to paste, labels per person, shares, settings, versions."],
+  ["methods", "Methods", "The paper trail: labels per person, shares, settings, assumptions, versions."],
   ["codebook-refi-qda", "Codebook, REFI-QDA", "Topics as .qdc for NVivo, ATLAS.ti, MAXQDA, QualCoder and Taguette."],
 ];
 
