@@ -1,6 +1,5 @@
 """TSNMF: topic-supervised NMF as a scikit-learn estimator."""
 
-import copy
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -303,19 +302,6 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    def with_fitted(self, **attributes: Any) -> Self:
-        """Return a copy with other fitted attributes; this estimator does not change.
-
-        Parameters
-        ----------
-        **attributes
-            Values by name, such as ``components_``.
-        """
-        other = copy.copy(self)
-        for name, value in attributes.items():
-            setattr(other, name, value)
-        return other
 
     # --- from parameters and labels to a problem ---
 
