@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -36,40 +35,6 @@ def without_spaces(text: str) -> bool:
     (False, True)
     """
     return any(first <= ord(letter) <= last for letter in text for first, last in SEARCHED_AS_WRITTEN)
-
-
-def paired(text: str) -> bool:
-    """Whether all characters of a text belong to a writing system that is split into pairs."""
-    return all(any(first <= ord(letter) <= last for first, last in PAIRED) for letter in text)
-
-
-def join_pairs(terms: Sequence[str], texts: Sequence[str]) -> list[str]:
-    """Terms, with overlapping pairs of characters joined to the words that the texts have.
-
-    Two terms are joined if at least half of the occurrences of the rarer one are part of the whole.
-
-    Examples
-    --------
-    >>> join_pairs(["机器", "学习", "tea", "器学"], ["机器学习"])
-    ['机器学习', 'tea']
-    >>> join_pairs(["中国", "国家"], ["中国的国家"])
-    ['中国', '国家']
-    """
-
-    def many(term: str) -> int:
-        return sum(text.count(term) for text in texts)
-
-    found = list(terms)
-    while True:
-        for a, b in permutations(range(len(found)), 2):
-            whole = found[a] + found[b][1:]
-            overlap = found[a][-1:] == found[b][:1] and paired(whole)
-            if overlap and 2 * many(whole) >= min(many(found[a]), many(found[b])) > 0:
-                found[min(a, b)] = whole
-                del found[max(a, b)]
-                break
-        else:
-            return found
 
 
 # Folder of the word lists.
