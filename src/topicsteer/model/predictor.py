@@ -475,7 +475,7 @@ def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, JSON]:
     elif topics is not None:
         plain["topics"] = [name.item() if isinstance(name, np.generic) else name for name in topics]
     if vectorizer is not None:
-        options = vectorizer.get_params() | {"ngram_range": list(vectorizer.ngram_range)}
+        options = vectorizer.get_params()
         if not isinstance(vectorizer.stop_words, str | None):
             options["stop_words"] = sorted(vectorizer.stop_words)
         plain["vectorizer"] = {name: value for name, value in options.items() if name != "lemmatizer"}
@@ -490,6 +490,5 @@ def parameters_of(plain: Mapping[str, Any], lemmatizer: Callable[[str], str] | N
     if isinstance(given.get("topics"), dict):
         given["topics"] = Codebook.from_json(given["topics"]["codebook"])
     if given.get("vectorizer") is not None:
-        options = given["vectorizer"] | {"ngram_range": tuple(given["vectorizer"]["ngram_range"])}
-        given["vectorizer"] = TextVectorizer(**options, lemmatizer=lemmatizer)
+        given["vectorizer"] = TextVectorizer(**given["vectorizer"], lemmatizer=lemmatizer)
     return given

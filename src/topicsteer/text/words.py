@@ -149,16 +149,11 @@ def word_rule(leave_out: frozenset[str], shortest: int, lemmatizer: Callable[[st
     return rule
 
 
-def locate(
-    text: str, rule: Rule, columns: Mapping[str, int], longest: int, *, pairs: bool
-) -> list[tuple[int, int, int]]:
-    """The terms of a text: first character, one after the last, column; terms may overlap."""
+def locate(text: str, rule: Rule, columns: Mapping[str, int], *, pairs: bool) -> list[tuple[int, int, int]]:
+    """The terms of a text: first character, one after the last, column."""
     lower, places = _aligned(text)
-    found = places_of(lower, pairs=pairs)
-    words = [(places[start], places[end], form) for start, end, word in found for form in rule(word)]
-    runs = (words[i : i + n] for i in range(len(words)) for n in range(1, longest + 1) if i + n <= len(words))
-    named = ((run[0][0], run[-1][1], columns.get(" ".join(form for _, _, form in run))) for run in runs)
-    return [(start, end, column) for start, end, column in named if column is not None]
+    words = ((start, end, form) for start, end, word in places_of(lower, pairs=pairs) for form in rule(word))
+    return [(places[start], places[end], columns[form]) for start, end, form in words if form in columns]
 
 
 def words_of(text: str, *, pairs: bool) -> list[str]:
@@ -230,7 +225,6 @@ def few_rows(
     rule: Rule,
     columns: Mapping[str, int],
     idf: NDArray[np.float64],
-    ngram_range: tuple[int, int],
     *,
     sublinear: bool,
     pairs: bool,
@@ -245,9 +239,7 @@ def few_rows(
     columns : mapping of str to int
         Column of each term.
     idf : array (n_terms,)
-        Weight of each term. Weak stop words belong to no n-gram and do not count towards the length of a row.
-    ngram_range : (int, int)
-        Least and largest number of words in a term.
+        Weight of each term. Weak stop words do not count towards the length of a row.
     sublinear : bool
         Whether a count c becomes 1 + log c.
     pairs : bool
@@ -265,9 +257,7 @@ def few_rows(
     for text in texts:
         found = words_of(text, pairs=pairs)
         words = [form for word in found for form in forms(word)] + [word for word in found if columns.get(word) in weak]
-        orders = range(1, ngram_range[1] + 1)
-        runs = (" ".join(words[i : i + n]) for n in orders for i in range(len(words) - n + 1))
-        counts = Counter(columns[run] for run in runs if run in columns)
+        counts = Counter(columns[word] for word in words if word in columns)
         own = sorted(counts)
         times = [1.0 + math.log(counts[column]) if sublinear else float(counts[column]) for column in own]
         values = [time * float(idf[column]) for time, column in zip(times, own, strict=True)]
