@@ -88,7 +88,7 @@ def test_a_perfect_and_a_blind_scorer():
     assert (
         "By average precision, logistic regression finds the hidden labels better than topicsteer on these documents. "
     ) in blind.verdict
-    assert "is ahead in macro average precision (" in blind.verdict
+    assert "is ahead in macro average precision, " in blind.verdict
     assert list(blind.summary()) == ["measure", "topicsteer", "logistic regression"]
     assert blind.table()["labelled"] == truth.counts.tolist()
     X = sp.csr_array(np.random.default_rng(5).random((120, 20)))

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from topicsteer.analysis.column_formats import Column
 from topicsteer.analysis.groups import DAYS, Groups
-from topicsteer.analysis.survey_design import AT_RANDOM, Sample, mover, wilson, z_value
+from topicsteer.analysis.survey_design import AT_RANDOM, IF_RANDOM, Sample, mover, wilson, z_value
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.supervision import Kind
 from topicsteer.nmf.blocks import slices
@@ -137,7 +137,7 @@ def estimate(
     >>> truth = (rng.random((1000, 1)) < 0.3).astype(float)
     >>> guess = np.clip(0.2 + 0.6 * truth + rng.normal(0, 0.1, (1000, 1)), 0, 1)
     >>> rows = np.arange(200)
-    >>> sample = Sample(rows, truth[rows], Origin.unknown(200), rows)
+    >>> sample = Sample(rows, truth[rows], Origin.random(200), rows)
     >>> found = estimate(sample, [Predictions(guess, guess[rows])])
     >>> bool(found.low[0, 0] < truth.mean() < found.high[0, 0]), bool(found.worth[0, 0] > 2)
     (True, True)
@@ -858,13 +858,8 @@ def _assumption(sample: Sample) -> str:
     n = {name: int((kind == name).sum()) for name in Kind}
     if not len(kind):
         return f"There are no labels, so no share is known: {AT_RANDOM}."
-    if n[Kind.UNKNOWN] == len(kind):
-        return (
-            f"How the {len(kind):,} labelled documents were chosen is not known: it is assumed that they were drawn at "
-            "random from all documents."
-        )
     if not sample.by_chance.any():
-        return f"No label was drawn by chance, so no share is known: {AT_RANDOM}."
+        return f"No label is known to be drawn at random, so no share is known: {AT_RANDOM}. {IF_RANDOM}"
     how = {Kind.RANDOM: "drawn at random", Kind.DOUBT: "drawn by doubt with known probability"}
     parts = [f"{n[kind]:,} {text}" for kind, text in how.items() if n[kind]]
     alone = n[Kind.SUGGESTED] + n[Kind.UNKNOWN]

@@ -106,8 +106,6 @@ LONGEST = 100_000  # characters of a text
 SILENCE = 10.0
 # Topics in the printed table of an evaluation, if there are more, and of an update.
 WEAKEST = 20
-# Results of an evaluation that a terminal does not show.
-MORE = "More: --json has the baseline per topic; topicsteer report --evaluate draws them."
 
 
 @contextmanager
@@ -232,25 +230,18 @@ def as_tree(table: Mapping[str, Sequence[object]]) -> dict[str, list[object]]:
 
 
 def show_evaluation(result: Evaluation, weakest: int = WEAKEST) -> None:
-    """Print the verdict, then the scores of single topics and of all topics; --json and the report have more."""
-    from topicsteer.analysis.evaluation import OURS
+    """Print the verdict and the table of topics, the weakest ones first; --json has the scores of both methods."""
+    from topicsteer.analysis.evaluation import COLUMNS
 
     notify(escape(result.verdict))
     if not result.judged:
         return
-    some = ""
-    every = {"average precision" if name == OURS else name: values for name, values in result.table().items()}
-    topics = only("topic", "level", "labelled", "average precision", "precision", "recall", "F1")(every)
-    many = len(topics["topic"])
-    if many > weakest:
-        order = sorted(range(many), key=lambda k: (missing(topics["F1"][k]), topics["F1"][k]))[:weakest]
+    some, topics, scores = "", result.shown(), result.table()["F1"]
+    if len(scores) > weakest:
+        order = sorted(range(len(scores)), key=lambda k: (missing(scores[k]), scores[k]))[:weakest]
         topics = {name: [values[k] for k in order] for name, values in topics.items()}
-        some = f"\nThe {weakest} weakest of {many} topics; --json or --out gives all"
-    show(topics, f"Topics, on hidden labels{some}")
-    summary = result.summary()
-    short = [row for row, measure in enumerate(summary["measure"]) if measure.endswith(("average precision", "F1"))]
-    show({name: [values[row] for row in short] for name, values in summary.items()}, "All topics")
-    notify(escape(MORE))
+        some = f"\nThe {weakest} weakest of {len(scores)} topics; --json or --out gives all"
+    show(topics, f"Topics, on hidden labels{some}", COLUMNS)
 
 
 def escape(text: str) -> str:

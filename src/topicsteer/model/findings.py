@@ -237,7 +237,7 @@ class Measured:
         if found is None:
             return Section(title, notes=["Predictions were not evaluated: this needs the training documents."])
         facts = {"folds": str(found.folds), "labelled documents": f"{found.labelled:,}"}
-        return Section(title, facts, found.summary() if found.judged else {}, notes=[found.verdict])
+        return Section(title, facts, found.shown() if found.judged else {}, notes=[found.verdict])
 
     def estimated(self) -> Section:
         """Shares of topics."""

@@ -23,7 +23,7 @@ from topicsteer.guidance.regression import Choice
 from topicsteer.guidance.train import free_topics, learn_guide
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, label_counts, supervise
-from topicsteer.labels.supervision import Kind, Origin, Supervision
+from topicsteer.labels.supervision import CHOSEN, Kind, Origin, Supervision
 from topicsteer.model.predictor import Predictor
 from topicsteer.model.settings import WORDS, Settings
 from topicsteer.model.spool import Spool, documents_of, named_columns
@@ -348,6 +348,7 @@ def prepare(
     *,
     text: Names | None = None,
     id: str | None = None,
+    chosen: str | Sequence[Any] | None = None,
     like: Mapping[str, Any] | None = None,
     after: Predictor | None = None,
     rows: Rows | None = None,
@@ -390,8 +391,20 @@ def prepare(
         codebook,
         vectorizer,
         documents=documents,
-        origin=Origin.of(documents.columns, len(documents)),
+        origin=_origin(documents.columns, supervision, chosen),
     )
+
+
+def _origin(columns: Mapping[str, Any], supervision: Supervision, chosen: str | Sequence[Any] | None) -> Origin | None:
+    """How the labelled documents were chosen; ``chosen`` replaces the column of the table."""
+    if chosen is None:
+        return Origin.of(columns, len(supervision.labelled))
+    labelled = supervision.labelled.tolist()
+    each = [chosen if own else None for own in labelled] if isinstance(chosen, str) else chosen
+    found = Origin.of({**columns, CHOSEN: each}, len(labelled))
+    if found is None:
+        raise ValueError(f'chosen is {chosen!r}: expected "random", or one of "random" and "suggested" per document.')
+    return found
 
 
 # --- train the guide, apply it, factorise ---

@@ -423,8 +423,12 @@ class FittedState:
 
     @property
     def label_origin(self) -> Origin:
-        """How the labelled documents were chosen."""
-        return Origin.unknown(len(self.pattern)) if self.origin is None else Origin(**self.origin)
+        """How the labelled documents were chosen; a corpus whose documents are all labelled needs no draw."""
+        if self.origin is not None:
+            return Origin(**self.origin)
+        return (
+            Origin.random(len(self.pattern)) if self.supervision.labelled.all() else Origin.unknown(len(self.pattern))
+        )
 
     @property
     def drawn(self) -> bool:

@@ -220,6 +220,7 @@ class TopicModel:
         *,
         text: Names | None = None,
         id: str | None = None,
+        chosen: str | Sequence[str | None] | None = None,
         embeddings: AnyEmbeddings | None = None,
         after: TopicModel | None = None,
         memory: int | str | None = None,
@@ -240,6 +241,9 @@ class TopicModel:
             unlabelled), a list of labels per document, a dict ``{row: labels}``, or an indicator matrix.
         text, id : str, optional
             Column names of a table; a list of text columns is joined. The model remembers its columns.
+        chosen : str or one value per document, optional
+            How the labelled documents were chosen, such as "random". Default: the column ``chosen`` of the table. Only
+            labels of random documents give shares with intervals.
         embeddings : array (n_documents, any), encoder, callable or str, optional
             An array, or an encoder of texts such as a sentence-transformers or model2vec model. Or their name: a .npy
             file, or ``model2vec:FOLDER``. Memberships are then learnt from terms and
@@ -282,7 +286,7 @@ class TopicModel:
                 )
             earlier, rows = (None, None) if after is None else (after.predictor_, after._rows)
             corpus = pipeline.prepare(
-                settings, source, labels, text=text, id=id, after=earlier, rows=rows, progress=progress
+                settings, source, labels, text=text, id=id, chosen=chosen, after=earlier, rows=rows, progress=progress
             )
             if len(corpus.documents) >= MANY:
                 stack.enter_context(frugal_memory())
