@@ -69,8 +69,7 @@ def figures(world: World, given: Given, model: TopicModel) -> tuple[list[Figure]
         path = Path(folder) / "report.html"
         model.report(path, evaluation=evaluation, by=["office"] if given.group else [])
         texts.append(page_text(path.read_text(encoding="utf-8")))
-    coders = {"program": given.answers} if given.answers else None
-    texts.append(model.findings.methods(evaluation=evaluation, shares=shares, coders=coders))
+    texts.append(model.findings.methods(evaluation=evaluation, shares=shares))
     return found, sorted({number for text in texts for number in bare(text)})
 
 

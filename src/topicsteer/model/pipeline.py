@@ -47,7 +47,7 @@ from topicsteer.system.types import JSON, Array, Progress, Report
 from topicsteer.system.values import check_ids, listed
 from topicsteer.text.meaning import Encoder, knows, term_vectors, text_vectors
 from topicsteer.text.vectorizer import TextVectorizer
-from topicsteer.text.words import is_weak, join_pairs, paired, without_weak
+from topicsteer.text.words import is_weak, without_weak
 
 # Seed of the guide. It does not follow ``random_state``, so that known and free topics come back with any seed.
 GUIDE_SEED = 0
@@ -603,16 +603,12 @@ def reuse_of(earlier: Predictor | None, *, choice: bool = False) -> Cold:
 
 
 def _free_names(found: Outcome, corpus: Corpus) -> tuple[str, ...]:
-    """Names for the free topics, from their terms; overlapping pairs of characters are joined, as in examples."""
+    """Names for the free topics, from their terms."""
     H, terms = found.result.components, corpus.vectorizer.get_feature_names_out()
     known = [str(name) for name in corpus.codebook.names]
     blank = tuple(f"free {k + 1}" for k in range(len(H) - len(known)))
     unnamed = Topics((*known, *blank), len(known), terms, H, found.W, (), np.zeros(0, np.int64))
-    ranked = [unnamed.top_terms(k, 10) for k in range(len(known), len(H))]
-    for k, own in enumerate(ranked, len(known)):
-        if any(map(paired, own)) and not corpus.vectorizer.segmented:
-            ranked[k - len(known)] = join_pairs(own, [corpus.documents.texts[i] for i in unnamed.top_rows(k, 20)])
-    return tuple(name_free_topics([own[:5] for own in ranked], known))
+    return tuple(name_free_topics([unnamed.top_terms(k, 5) for k in range(len(known), len(H))], known))
 
 
 # --- topics without documents ---

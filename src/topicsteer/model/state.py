@@ -44,7 +44,6 @@ Words: TypeAlias = dict[str, list[str] | str] | None
 class VectorizerOptions(msgspec.Struct, forbid_unknown_fields=True):
     """Options of a vectoriser."""
 
-    ngram_range: list[int]
     max_features: int | str | None = None
     min_df: int | float | str = 1
     max_df: int | float | str = 1

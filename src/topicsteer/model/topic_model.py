@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from topicsteer.analysis.evaluation import Evaluation
     from topicsteer.analysis.explain import Explanation
     from topicsteer.analysis.map_layout import Layout
-    from topicsteer.estimator import TSNMF
     from topicsteer.guidance.guide import Guide
     from topicsteer.labels.codebook import Codebook
     from topicsteer.model.cross_fit import Evidence
@@ -114,8 +113,8 @@ class TopicModel:
     state_ : FittedState
         The fitted model as arrays and plain values: ``state_.topics`` has names, terms and documents of the topics,
         ``state_.thresholds`` the membership threshold of each known topic, ``state_.seconds`` the time of each stage.
-    estimator_, vectorizer_, guide_
-        Fitted estimator, vectoriser and guide; ``guide_`` is None without labels and words.
+    vectorizer_, guide_
+        Fitted vectoriser and guide; ``guide_`` is None without labels and words.
     codebook : Codebook
         The known topics, each with a key that never changes.
     documents_ : Documents or None
@@ -562,11 +561,6 @@ class TopicModel:
         return self.predictor_.guide
 
     @property
-    def estimator_(self) -> TSNMF:
-        """The fitted factorisation as an estimator of scikit-learn."""
-        return self.predictor_.estimator
-
-    @property
     def edit(self) -> Edits:
         """Edits of topics: ``rename``, ``merge``, ``move``, ``adopt`` and ``split``."""
         from topicsteer.model.edits import Edits
@@ -582,7 +576,7 @@ class TopicModel:
 
     @property
     def findings(self) -> Findings:
-        """Results for readers: ``prevalence``, ``coders``, ``disagreements``, ``methods`` and maps."""
+        """Results for readers: ``prevalence``, ``coders``, ``disagreements`` and ``methods``."""
         from topicsteer.model.findings import Findings
 
         return Findings(self)

@@ -239,7 +239,6 @@ PROBLEMS = (
     ),
     ("a topic cannot be read", "events", "document IS NULL AND state != '' AND NOT json_valid(state)"),
     ("a setting cannot be read", "settings", "NOT json_valid(value)"),
-    ("a coder cannot be read", "coders", "NOT json_valid(answers)"),
 )
 
 
