@@ -198,7 +198,7 @@ class TopicLists(Reply, frozen=True):
 
 
 class Progress(Reply, frozen=True):
-    """Numbers of documents: labelled, differing, changed since the last fit, all, and the target.
+    """Numbers of documents: labelled, differing, changed since the last fit, and all.
 
     ``drawn`` of the labelled documents were drawn at random, and ``wanted`` of them are needed for shares.
     ``seq`` is the number of the last event, so that a page keeps the newer of two answers.
@@ -210,7 +210,6 @@ class Progress(Reply, frozen=True):
     differing: int
     fresh: int
     documents: int
-    target: int
     seq: int
 
 

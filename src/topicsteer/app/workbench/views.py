@@ -150,7 +150,7 @@ class Views:
             labelled = int(session.labelled.sum())
             fresh = session.changed_since(self.fitted.record.seq) if self.fitted else labelled
             drawn, wanted = session.origins.drawn(session.labelled), min(FIRST_AT_RANDOM, session.n)
-            about = int(session.differing.sum()), fresh, session.n, session.target, session.seq
+            about = int(session.differing.sum()), fresh, session.n, session.seq
             return responses.Progress(labelled, drawn, wanted, *about)
 
     # --- one document ---
