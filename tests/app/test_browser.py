@@ -81,7 +81,7 @@ def test_keywords_before_the_first_label(browser, table, tmp_path):
             card = page.locator(".card", has_text=name).first
             assert len(set(card.locator(".term").all_inner_texts()[:4]) & set(words.split())) >= 3
             assert "No labels yet: it follows its name, description and keywords." in card.inner_text()
-        assert "Add keywords that occur" in page.locator(".card", has_text="chocolate").first.inner_text()
+        assert "Not found: neither terms" in page.locator(".card", has_text="chocolate").first.inner_text()
         card = page.locator(".card", has_text="weather").first
         assert card.locator(".term").count() == 0
         page.evaluate(SEND, {"who": "me", "action": "change topic", "key": 3, "keywords": ["storm"]})

@@ -126,10 +126,11 @@ class NextDocument(Reply, frozen=True):
 
 
 class TopicSummary(Reply, frozen=True):
-    """A topic in the last fit: terms, and number of documents."""
+    """A topic in the last fit: terms, number of documents, and whether its name was found."""
 
     terms: list[Term]
     documents: int
+    found: bool = True
 
 
 class KnownTopic(Reply, frozen=True):

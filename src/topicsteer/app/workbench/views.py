@@ -395,4 +395,4 @@ class Views:
     def _summary(self, fitted: CurrentModel, k: int) -> responses.TopicSummary:
         """Return terms and documents of a column."""
         terms = [responses.Term(visible(term, 60), round(float(strength), 3)) for term, strength in fitted.terms[k]]
-        return responses.TopicSummary(terms, fitted.documents[k])
+        return responses.TopicSummary(terms, fitted.documents[k], fitted.result.kind(k) != "not found")
