@@ -297,6 +297,38 @@ def test_keys_typed_while_a_fit_runs_reach_their_documents(browser, table):
     assert len({row for row, _ in labels}) == typed
 
 
+def test_a_number_keeps_its_topic_on_every_document_and_space_gives_the_first_suggestion(browser, table):
+    path = fast(table, "numbers")
+    with running(path) as address, opened(browser, address) as page:
+        page.wait_for_selector(".text")
+        page.keyboard.press("f")
+        page.wait_for_selector(".choice.first")  # predictions, which once moved likely topics to the front
+        for number in range(3, 14):
+            page.evaluate(SEND, {"who": "me", "action": "new topic", "name": f"more {number}"})
+        wait(page, "document.querySelectorAll('.choice').length === 13")
+        shown, likely = [], []
+        for _ in range(4):
+            shown.append(page.locator(".choice button.yes bdi").all_inner_texts())
+            row = page.inner_text(".sheet .doc-id")
+            page.keyboard.press("2")  # no suggestion, perhaps
+            page.wait_for_selector(".choice:nth-child(2).yes:not(.pending)")
+            page.keyboard.press("2")
+            page.wait_for_selector(".choice:nth-child(2):not(.yes):not(.pending)")
+            if page.locator(".choice.first").count():
+                likely.append(page.inner_text(".choice.first button.yes bdi"))
+                page.keyboard.press("Space")
+                page.wait_for_selector(".choice.first.yes:not(.pending)")
+            page.keyboard.press("Enter")
+            wait(page, "(row) => document.querySelector('.sheet .doc-id')?.textContent !== row", arg=row)
+    assert shown == [["coffee", "tea", *(f"more {number}" for number in range(3, 14))]] * 4
+    assert likely
+    session = LabelSession(Project.open(path))
+    names = {topic.key: topic.name for topic in session.live}
+    given = [names[key] for row, own in session.decisions.items() if row >= 2 for key in own.permitted]
+    session.project.close()
+    assert sorted(given) == sorted(likely)
+
+
 def test_an_older_answer_does_not_replace_a_newer_one(browser, table):
     path = fast(table, "older")
     held = []
