@@ -260,13 +260,13 @@ class Topics:
             "mean membership": self.mean_memberships.tolist(),
             "terms": [", ".join(self.top_terms(k, n_terms)) for k in range(len(self))],
         }
-        if none and self.memberships is not None and self.open:
+        if none and self.open:
             none_row = {
                 "topic": NONE,
                 "level": 1,
                 "kind": "none",
                 "labelled": self.n_outsiders,
-                "mean membership": float(self.memberships[:, -1].mean(dtype=np.float64)) if len(self.W) else 0.0,
+                "mean membership": None,  # P(none) only ranks: prevalence has the share
             }
             for name, column in table.items():
                 column.append(none_row.get(name, ""))
