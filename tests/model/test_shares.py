@@ -70,7 +70,7 @@ def test_the_shares_of_all_topics_and_of_none(fitted):
     model, topics = fitted
     found = model.findings.shares()
     table = pl.DataFrame(found.table())
-    assert table.columns == ["topic", "group", "share", "low", "high", "documents", "labels", "worth"]
+    assert table.columns == ["topic", "group", "share", "low", "high", "documents", "labels"]
     assert table["topic"].to_list() == [*model.state_.topics.names, "(none)"]
     for name in ("tea", "coffee", "rail", "(none)"):
         row = table.row(by_predicate=pl.col("topic") == name, named=True)
