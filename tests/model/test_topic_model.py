@@ -291,10 +291,21 @@ def test_report_is_written(model, tmp_path):
 def test_guidance_steers_the_factorisation_of_old_and_new_documents_alike():
     guided = TopicModel(1).fit(TEXTS, LABELS)
     np.testing.assert_allclose(np.linalg.norm(guided.state_.topics.H, axis=1), 1, rtol=1e-5)
-    assert guided.estimator_.label_weight is None
+    assert guided.state_.estimator["label_weight"] is None
     unlabelled = [i for i, labels in enumerate(LABELS) if not labels]
     new = guided.transform([TEXTS[i] for i in unlabelled])
     np.testing.assert_allclose(new, guided.state_.topics.W[unlabelled], atol=0.02)
+
+
+@pytest.mark.parametrize(("names", "place"), [(["tea", "coffee"], 1), (["coffee", "tea"], 0)])
+def test_topics_are_merged_into_the_first(names, place):
+    model = TopicModel(1).fit(TEXTS, LABELS)
+    keys = model.codebook.keys
+    model.edit.merge(names)
+    assert model.codebook.names == (names[0],)
+    assert model.codebook.keys == (keys[place],)
+    assert model.topics["labelled"][0] == 4
+    assert model.predict(["green tea", "espresso"]) == [[names[0]]] * 2
 
 
 def test_merged_topics_keep_their_soft_mask():

@@ -309,7 +309,7 @@ def topics(
 
         write(pl.DataFrame(table), out, formats=COLUMNS)
     else:
-        show_topics(table, f"Topics of {model}", belief_of(fitted, model), short=False)
+        show_topics(table, f"Topics of {model}", belief_of(fitted, model))
 
 
 def write_codebook(fitted: "TopicModel", path: Path) -> None:

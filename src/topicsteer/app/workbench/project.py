@@ -152,8 +152,6 @@ class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Parameters
     ----------
-    target : int, optional
-        Number of documents to label. Default: ten per topic, at least fifty.
     refit_after : int
         Newly labelled documents after which a fit starts. 0: never.
     free_topics : int
@@ -172,7 +170,6 @@ class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Separator of the levels in labels and names that are paths, such as "sport/football". None: no name is a path.
     """
 
-    target: Annotated[int, Meta(ge=1, le=10_000_000)] | None = None
     refit_after: Annotated[int, Meta(ge=0, le=100_000)] = 10
     free_topics: Annotated[int, Meta(ge=0, le=500)] = 10
     complete: bool = True
@@ -242,7 +239,6 @@ PROBLEMS = (
     ),
     ("a topic cannot be read", "events", "document IS NULL AND state != '' AND NOT json_valid(state)"),
     ("a setting cannot be read", "settings", "NOT json_valid(value)"),
-    ("a coder cannot be read", "coders", "NOT json_valid(answers)"),
 )
 
 
