@@ -145,12 +145,12 @@ def logistic_answers(X: sp.csr_array, supervision: Supervision, rows: Rows) -> t
     return scores, scores >= 0.5
 
 
-# With this many random labels, they alone give the scores.
-FEWEST_RANDOM = 30
+# With this many random labels, they alone give the scores. A score needs at least as many documents as the second number.
+FEWEST_RANDOM, FEWEST_JUDGED = 30, 10
 
 
 def intervals(found: Decisions, precise: bool) -> dict[str, list[str]]:
-    """Precision and recall of each topic with their 95 % intervals as text; "–" where they are not known."""
+    """Precision and recall of each topic with their 95 % intervals as text; "–" from fewer than ten documents."""
     parts = {"recall": (found.recall, found.true)}
     if precise:
         parts = {"precision": (found.precision, found.predicted), **parts}
@@ -158,7 +158,7 @@ def intervals(found: Decisions, precise: bool) -> dict[str, list[str]]:
     for name, (value, n) in parts.items():
         low, high = wilson(value, n)
         each = zip(value, low, high, n, strict=True)
-        texts[name] = [f"{v:.2f} ({a:.2f}–{b:.2f})" if count else MISSING for v, a, b, count in each]
+        texts[name] = [f"{v:.2f} ({a:.2f}–{b:.2f})" if count >= FEWEST_JUDGED else MISSING for v, a, b, count in each]
     return texts
 
 
