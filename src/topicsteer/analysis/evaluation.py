@@ -145,7 +145,7 @@ def logistic_answers(X: sp.csr_array, supervision: Supervision, rows: Rows) -> t
     return scores, scores >= 0.5
 
 
-# With this many random labels, they alone give the scores. A score needs at least as many documents as the second number.
+# With this many random labels, they alone give the scores. A score needs as many documents as the second number.
 FEWEST_RANDOM, FEWEST_JUDGED = 30, 10
 
 
