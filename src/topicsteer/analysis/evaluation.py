@@ -148,7 +148,7 @@ def logistic_answers(X: sp.csr_array, supervision: Supervision, rows: Rows) -> t
 # With this many random labels, they alone give the scores. A score needs as many documents as the second number.
 FEWEST_RANDOM, FEWEST_JUDGED = 30, 10
 # Variance of a score relative to that of a binomial share: the guides of the folds decide a little differently than the
-# guide of all labels. Without it, intervals contained the truth in 87 to 91 % of cases (`experiments/honesty`, one seed).
+# guide of all labels. Without it, 87 to 91 % of the intervals contained the truth (one seed of `experiments/honesty`).
 FOLDS_EFFECT = 1.7
 
 
