@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -16,7 +15,6 @@ from topicsteer.corpora.columns import (
     TEXT_NAMES,
     Columns,
     check_labels,
-    free_separator,
     read_id,
     split_labels,
 )
@@ -263,33 +261,12 @@ SHOWN = 60
 PATH_SEPARATOR = "path_separator"
 
 
-def label_studio_answers(result: Any) -> list[Label]:
-    """The labels in a result of Label Studio: names of choices, paths of a taxonomy, and none of other kinds.
-
-    Examples
-    --------
-    >>> label_studio_answers({"type": "taxonomy", "value": {"taxonomy": [["sport", "golf"], ["arts"]]}})
-    [('sport', 'golf'), ('arts',)]
-    """
-    kind = result.get("type") if isinstance(result, dict) else None
-    if kind not in ("choices", "taxonomy") or "value" not in result:
-        return []
-    answers = result["value"].get(kind) if isinstance(result["value"], dict) else None
-    if not isinstance(answers, list):
-        raise ValueError(f"expected a list of {kind}")
-    if kind == "choices":
-        return list(split_labels(answers, None))
-    return [tuple(split_labels(path, None)) for path in answers if isinstance(path, list) and path]
-
-
 # A column of the workbench's exports: "no" marks labels that leave other topics open.
 COMPLETE = "complete"
 # A column of the workbench's exports: the people who gave the labels.
 LABELLED_BY = "labelled_by"
-# A name, or the names of a path through a tree of topics.
-Label = str | tuple[str, ...]
 # One annotation of a document: id, text, labels, forbidden labels, and the people who gave them.
-Annotation = tuple[Hashable | None, str | None, Sequence[Label], list[str], tuple[str, ...]]
+Annotation = tuple[Hashable | None, str | None, list[str], list[str], tuple[str, ...]]
 # Reads the annotations of a row: none, one, or one per annotator.
 Reader = Callable[[int], Iterator[Annotation]]
 
@@ -301,8 +278,7 @@ def read_labels(source: object, **options: Unpack[ReadKeywords]) -> Labels:
     ``answer`` (accept, reject or ignore), and a rejected label becomes forbidden. All other files, such as doccano's
     JSONL, are tables with labels and an id or a text. A document may have several rows. The label "(none)" marks a
     document that has none of the topics. A column ``labelled_by``, and the annotators of Label Studio and Prodigy, name
-    the people who gave the labels. Label Studio's Taxonomy has paths through a tree of topics; ``Labels.separator`` is
-    then between their names.
+    the people who gave the labels.
 
     Parameters
     ----------
@@ -358,46 +334,29 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
         read = _prodigy(table)
     else:
         read = plain_rows(table, columns)
-    found, records, problems, complete = [], list[LabelRecord](), dict(table.problems), table.column(COMPLETE)
+    records, problems, complete = list[LabelRecord](), dict(table.problems), table.column(COMPLETE)
     chosen, probabilities = table.column(CHOSEN), table.column(PROBABILITY)
     for row, place in enumerate(table.places):
         try:
-            found += [(row, place, annotation) for annotation in read(row)]
+            for key, text, has, lacks, people in read(row):
+                if key is None and text is None:
+                    raise ValueError("neither an id nor a text (name the column of ids: id, --id)")
+                check_labels(has, lacks)
+                if has or lacks:
+                    whole = str(complete[row]).strip().casefold() not in ("no", "false")
+                    draw = (None, None) if is_missing(chosen[row]) else (chosen[row], probabilities[row])
+                    own = None if CHOSEN in table.columns and key is not None else text  # `suggest` has our ids
+                    records.append(LabelRecord(f"{table.unit} {place}", key, own, has, lacks, whole, people, draw))
         except ValueError as error:
             problems[place] = str(error)
-    separator = _separator(table, [label for *_, annotation in found for label in annotation[2]])
-    for row, place, (key, text, labels, lacks, people) in found:
-        try:
-            has = [label if isinstance(label, str) else (separator or "").join(label) for label in labels]
-            if key is None and text is None:
-                raise ValueError("neither an id nor a text (name the column of ids: id, --id)")
-            check_labels(has, lacks)
-            if has or lacks:
-                whole = str(complete[row]).strip().casefold() not in ("no", "false")
-                draw = (None, None) if is_missing(chosen[row]) else (chosen[row], probabilities[row])
-                own = None if CHOSEN in table.columns and key is not None else text  # a file of `suggest` has our ids
-                records.append(LabelRecord(f"{table.unit} {place}", key, own, has, lacks, whole, people, draw))
-        except ValueError as error:
-            problems[place] = str(error)
+    cells = (cell for cell in table.columns.get(PATH_SEPARATOR, ()) if not is_missing(cell) and str(cell).strip())
+    separator = next(map(str, cells), None)
     if separator is not None:
         columns.guesses.append(f"labels are paths with {separator!r} between the levels: fit with this path separator")
     report = table.report(columns.guesses, problems).raise_for_bad_rows(options.on_error)
     if not records:
         raise ReadError(f"{table.source}: has no labels\n{report}".rstrip())
     return Labels(records, report, separator)
-
-
-def _separator(table: Table, labels: Sequence[Label]) -> str | None:
-    """The separator of paths: as the file states it, or one that no name contains; None without paths."""
-    paths = [label for label in labels if not isinstance(label, str)]
-    cells = (cell for cell in table.columns.get(PATH_SEPARATOR, ()) if not is_missing(cell) and str(cell).strip())
-    stated = next(map(str, cells), None)
-    if not paths:
-        return stated
-    try:
-        return free_separator((name for path in paths for name in path), stated)
-    except ValueError as error:
-        raise ReadError(f"{table.source}: {error}") from None
 
 
 def plain_rows(table: Table, columns: Columns) -> Reader:
@@ -456,16 +415,16 @@ def _label_studio(table: Table) -> Reader:
         text = next(
             (strings[name] for name in TEXT_NAMES if name in strings), max(strings.values(), key=len, default=None)
         )
-        key, names = _id_in(data), data.get(LABELLED_BY)
-        named = names if isinstance(names, list) and len(names) == len(annotations) else None
-        for place, annotation in enumerate(annotations):
+        for annotation in annotations:
             if not isinstance(annotation, dict) or annotation.get("was_cancelled"):
                 continue
-            results = annotation.get("result")
-            every = map(label_studio_answers, results if isinstance(results, list) else ())
-            labels = list(chain.from_iterable(every))
-            people = _people([named[place]] if named else _annotator(annotation.get("completed_by")))
-            yield key, _text(text), labels, [], people
+            try:
+                results = [one for one in annotation.get("result") or () if isinstance(one, dict)]
+                chosen = [one["value"]["choices"] for one in results if one.get("type") == "choices"]
+            except (KeyError, TypeError):
+                raise ValueError("expected a list of choices") from None
+            labels = [name for names in chosen for name in split_labels(names, None)]
+            yield _id_in(data), _text(text), labels, [], _people(_annotator(annotation.get("completed_by")))
 
     return read
 
