@@ -296,6 +296,17 @@ def test_guidance_steers_the_factorisation_of_old_and_new_documents_alike():
     np.testing.assert_allclose(new, guided.state_.topics.W[unlabelled], atol=0.02)
 
 
+@pytest.mark.parametrize(("names", "place"), [(["tea", "coffee"], 1), (["coffee", "tea"], 0)])
+def test_topics_are_merged_into_the_first(names, place):
+    model = TopicModel(1).fit(TEXTS, LABELS)
+    keys = model.codebook.keys
+    model.edit.merge(names)
+    assert model.codebook.names == (names[0],)
+    assert model.codebook.keys == (keys[place],)
+    assert model.topics["labelled"][0] == 4
+    assert model.predict(["green tea", "espresso"]) == [[names[0]]] * 2
+
+
 def test_merged_topics_keep_their_soft_mask():
     model = TopicModel(1).fit(TEXTS, LABELS).edit.merge(["coffee", "tea"], "drinks")
     weights = model.transform(["green tea leaves", "the bishop takes the knight"])

@@ -75,11 +75,12 @@ def test_notes_on_samples_layouts_and_cut_texts():
     assert json.loads(map_page(MappedDocuments(make_map(20), list(range(20))))["texts"])["texts"] == []
 
 
-def test_the_table_counts_every_point_once():
+def test_the_table_counts_every_point_with_a_topic_once():
     found = make_map()
     rows = map_page(MappedDocuments(found, list(range(200))))["table"].rows
     values = {row[0].value: [cell.value for cell in row] for row in rows}
-    assert sum(row[2] for row in values.values()) == 200
+    assert sum(row[2] or 0 for row in values.values()) == 200 - (found.topic == len(found.names) - 1).sum()
+    assert values[found.names[-1]][2] is None  # it would be read as the share of documents without a topic
     assert sum(row[3] for row in values.values()) == found.labelled.sum()
     for k, name in enumerate(found.names):
         assert values[name][1] == ("known", "known", "free", "none")[k]

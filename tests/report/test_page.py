@@ -255,7 +255,7 @@ def test_an_evaluation_shows_counts_and_intervals_but_no_bare_score():
 
     assert "8 of 10" in table(make_evaluation())
     assert not re.search(r"\d\.\d", table(make_evaluation()))
-    interval = r"\d\.\d\d \(\d\.\d\d to \d\.\d\d\)"
+    interval = r"\d\.\d\d \(\d\.\d\d–\d\.\d\d\)"
     assert re.search(interval, table(make_evaluation(random=True)))
     assert not re.search(r"\d\.\d", re.sub(interval, "", table(make_evaluation(random=True))))
 

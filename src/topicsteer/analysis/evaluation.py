@@ -158,7 +158,7 @@ def intervals(found: Decisions, precise: bool) -> dict[str, list[str]]:
     for name, (value, n) in parts.items():
         low, high = wilson(value, n)
         each = zip(value, low, high, n, strict=True)
-        texts[name] = [f"{v:.2f} ({a:.2f} to {b:.2f})" if count else MISSING for v, a, b, count in each]
+        texts[name] = [f"{v:.2f} ({a:.2f}–{b:.2f})" if count else MISSING for v, a, b, count in each]
     return texts
 
 
@@ -194,7 +194,7 @@ Scorer = Callable[[sp.csr_array, Supervision, Rows], tuple[Array, NDArray[np.boo
 Table = dict[str, list[Any]]
 
 # Columns of the table for people that are counts; all others are text.
-COLUMNS = tuple(Column(name, "count") for name in ("labelled", "level", "wrong"))
+COLUMNS = tuple(Column(name, "count") for name in ("level", "wrong"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,7 +278,7 @@ class Evaluation:
     >>> texts = ["green tea leaves", "roast coffee beans", "a tea with leaves", "coffee of roast beans"] * 3
     >>> result = TopicModel(0, world="closed").fit(texts, ["tea", "coffee"] * 6).evaluate()
     >>> result.macro["topicsteer"], result.scope
-    (1.0, 'Scores of 12 documents (the whole corpus): precision 1.00 (0.76 to 1.00), recall 1.00 (0.76 to 1.00).')
+    (1.0, 'Scores of 12 documents (the whole corpus): precision 1.00 (0.76–1.00), recall 1.00 (0.76–1.00).')
     """
 
     names: tuple[str, ...]
@@ -339,7 +339,7 @@ class Evaluation:
         """Return a table for people: counts of hidden labels, and intervals if they hold for the corpus."""
         ours = self.scores[OURS]
         found = ours.decisions
-        columns: Table = {"topic": list(self.names), "labelled": self.counts.tolist()}
+        columns: Table = {"topic": list(self.names)}
         if not self.forest.flat:
             columns["level"] = [depth + 1 for depth in self.forest.depth]
         columns["found"] = [f"{own:,.0f} of {every:,.0f}" for own, every in zip(found.correct, found.true, strict=True)]

@@ -63,6 +63,8 @@ class Topics:
     forest : Forest, optional
         The tree of the known topics. The column of a topic with others below it is its rest. Its terms come from
         its whole branch.
+    missed : sequence of int, optional
+        Topics whose names the fit did not find. Default: none.
 
     Examples
     --------
@@ -87,6 +89,7 @@ class Topics:
     memberships: Array | None = None
     outsiders: NDArray[np.bool_] | None = None
     forest: Forest = FLAT
+    missed: Sequence[int] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "forest", self.forest.sized(self.n_known))
@@ -97,6 +100,12 @@ class Topics:
     def known(self, topic: int) -> bool:
         """Whether the topic is known."""
         return topic < self.n_known
+
+    def kind(self, topic: int) -> str:
+        """Whether the topic is known or free; "not found" if the fit did not find the name of a known topic."""
+        if not self.known(topic):
+            return "free"
+        return "not found" if topic in self.missed and not self.labelled[topic] else "known"
 
     @property
     def empty(self) -> list[str]:
@@ -215,18 +224,18 @@ class Topics:
             table["level"] = [1 if k >= self.n_known else 1 + self.forest.depth[k] for k in range(len(self))]
             table["parent"] = ["" if parent < 0 else self.names[parent] for parent in above]
         table |= {
-            "kind": ["known" if self.known(k) else "free" for k in range(len(self))],
+            "kind": list(map(self.kind, range(len(self)))),
             "labelled": [int(self.labelled[k]) if self.known(k) else 0 for k in range(len(self))],
             "mean membership": self.mean_memberships.tolist(),
             "terms": [", ".join(self.top_terms(k, n_terms)) for k in range(len(self))],
         }
-        if none and self.memberships is not None and self.open:
+        if none and self.open:
             none_row = {
                 "topic": NONE,
                 "level": 1,
                 "kind": "none",
                 "labelled": self.n_outsiders,
-                "mean membership": float(self.memberships[:, -1].mean(dtype=np.float64)) if len(self.W) else 0.0,
+                "mean membership": None,  # P(none) only ranks: prevalence has the share
             }
             for name, column in table.items():
                 column.append(none_row.get(name, ""))

@@ -35,13 +35,13 @@ LONGEST_LIST = 20
 def shares(table: Values) -> Values:
     """Shares, differences or a trend: the interval in one column, and each topic named once.
 
-    Groups of a topic without a share are left out, and so are the columns for experts. Differences and changes are in
+    Groups of a topic without a share are left out. Differences and changes are in
     percentage points.
 
     Examples
     --------
     >>> table = {"topic": ["tea", "tea"], "group": ["(all)", "north"], "share": [0.2, 0.3], "low": [0.1, 0.2]}
-    >>> shares(table | {"high": [0.3, 0.4], "worth": [2.0, 2.0]})["95 % interval"]
+    >>> shares(table | {"high": [0.3, 0.4]})["95 % interval"]
     ['10.0% to 30.0%', '20.0% to 40.0%']
     >>> shares({"topic": ["tea"], "per": ["month"], "change": [0.02], "low": [-0.01], "high": [0.05]})
     {'topic': ['tea'], 'per': ['month'], 'change in points': ['+2.0'], '95 % interval': ['-1.0 to +5.0']}
@@ -49,7 +49,7 @@ def shares(table: Values) -> Values:
     groups = table.get("group", [ALL] * len(table["low"]))
     known = {topic for topic, low in zip(table["topic"], table["low"], strict=True) if not missing(low)}
     kept = [row for row, group in enumerate(groups) if group == ALL or table["topic"][row] in known]
-    table = {name: [values[row] for row in kept] for name, values in table.items() if name != "worth"}
+    table = {name: [values[row] for row in kept] for name, values in table.items()}
     found: Values = {}
     for name, values in table.items():
         if name == "low":

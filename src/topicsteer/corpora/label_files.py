@@ -73,6 +73,8 @@ class Labels:
         Guesses and bad rows.
     separator : str, optional
         Separator of the levels in labels, if they are paths through a tree.
+    empty : sequence of str
+        Ids or places of the rows without a label, which are no records.
 
     Examples
     --------
@@ -83,6 +85,7 @@ class Labels:
     records: Sequence[LabelRecord]
     report: ReadReport = field(default_factory=ReadReport, compare=False)
     separator: str | None = None
+    empty: Sequence[str] = ()
 
     def __len__(self) -> int:
         return len(self.records)
@@ -335,6 +338,7 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
     else:
         read = plain_rows(table, columns)
     records, problems, complete = list[LabelRecord](), dict(table.problems), table.column(COMPLETE)
+    empty = list[str]()
     chosen, probabilities = table.column(CHOSEN), table.column(PROBABILITY)
     for row, place in enumerate(table.places):
         try:
@@ -347,6 +351,8 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
                     draw = (None, None) if is_missing(chosen[row]) else (chosen[row], probabilities[row])
                     own = None if CHOSEN in table.columns and key is not None else text  # `suggest` has our ids
                     records.append(LabelRecord(f"{table.unit} {place}", key, own, has, lacks, whole, people, draw))
+                else:
+                    empty.append(f"{table.unit} {place}" if key is None else str(key))
         except ValueError as error:
             problems[place] = str(error)
     cells = (cell for cell in table.columns.get(PATH_SEPARATOR, ()) if not is_missing(cell) and str(cell).strip())
@@ -356,7 +362,7 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
     report = table.report(columns.guesses, problems).raise_for_bad_rows(options.on_error)
     if not records:
         raise ReadError(f"{table.source}: has no labels\n{report}".rstrip())
-    return Labels(records, report, separator)
+    return Labels(records, report, separator, empty)
 
 
 def plain_rows(table: Table, columns: Columns) -> Reader:

@@ -127,7 +127,7 @@ def _table(found: DocumentMap) -> Grid:
     table: dict[str, list[Any]] = {
         "likeliest topic": [revealed(found.names[k]) for k in shown],
         "kind": [kind(found, k) for k in shown],
-        "documents": documents[shown].tolist(),
+        "documents": [int(documents[k]) if k < size - 1 else None for k in shown],  # the last would be a share of none
         "labelled": labelled[shown].tolist(),
     }
     columns = (Column("kind", "origin"), Column("documents", "count"), Column("labelled", "count"))

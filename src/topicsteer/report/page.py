@@ -313,7 +313,7 @@ def _topics(data: ReportData) -> list[TopicCard]:
         TopicCard(
             k + 1,
             name,
-            "known" if topics.known(k) else "free",
+            topics.kind(k),
             int(topics.labelled[k]) if topics.known(k) else None,
             topics.term_strengths(k, 8),
             [(example.id, excerpt(example.text, example.spans)) for example in data.examples.get(k, ())],

@@ -18,6 +18,7 @@ from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.views import Selection
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
+from topicsteer.guidance.apply import FREE_THRESHOLD
 from topicsteer.metrics import average_precision
 
 pytestmark = pytest.mark.slow
@@ -124,6 +125,8 @@ def test_groups_of_documents_have_no_shares_without_random_labels(shown):
 def test_a_free_topic_becomes_known_and_no_document_is_labelled(workbench):
     planted, before = 4, workbench.session.labelled.copy()
     free = free_of(workbench, planted)
+    fitted = workbench.views.fitted
+    strength = fitted.strength(free)
     key = workbench.adopt("ann", free, name="robotics")
     np.testing.assert_array_equal(workbench.session.labelled, before)
     assert workbench.session.counts[key] == 0
@@ -135,7 +138,10 @@ def test_a_free_topic_becomes_known_and_no_document_is_labelled(workbench):
         proposed.append(found.row)
     right = TOPIC[proposed] == planted
     assert right[:3].all()
-    assert right[4::2].all()  # between them are documents near the threshold
+    assert right[4::2].all()
+    distance = np.abs(strength[proposed] - FREE_THRESHOLD)
+    others = np.abs(strength[(strength > 0) & ~fitted.model.state_.supervision.labelled] - FREE_THRESHOLD)
+    assert (distance[3::2] <= np.sort(others)[len(proposed)]).all()  # between them are documents near the threshold
     rows = np.array(proposed)
     workbench.act("ann", Label(documents=rows[right].tolist(), key=key, state="permitted"))
     workbench.act("ann", Label(documents=rows[~right].tolist(), key=key, state="forbidden"))

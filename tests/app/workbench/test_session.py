@@ -250,7 +250,7 @@ def test_topics_can_be_changed_and_everything_undone(session):
         (Label(documents=[6], key=1, state="permitted"), "no document number 6"),
         (ChangeTopic(key=1, colour="red;}"), "six hexadecimal digits"),
         (MergeTopics(keys=[1], into=1), "at least two topics"),
-        (ChangeSettings(values={"target": -1}), r"Expected `int` >= 1 - at `\$.target`. Nothing was changed"),
+        (ChangeSettings(values={"overlap": -1}), r"Expected `int` >= 0 - at `\$.overlap`. Nothing was changed"),
         (ChangeSettings(values={"path_separator": " "}), r"matching regex '\\\\S' - at `\$.path_separator`"),
     ],
     ids=lambda value: type(value).__name__,

@@ -162,6 +162,14 @@ def test_nothing_below_is_kept_by_a_merge_of_leaves_alone(session):
     assert session.labels_of(0)["ann"] == {SPORT: "permitted"}
 
 
+def test_the_end_of_a_path_counts_in_any_case(make):
+    session = make("ends", path_separator="/").session
+    given = GivenLabels({0: ["sport/(None)"], 1: ["sport/football"]}, {}, separator="/")
+    import_labels(session, "ann", [given], source="x")
+    assert not any("none" in topic.name.casefold() for topic in session.live)
+    assert list(session.labels_of(0)["file: x"].values())[:1] == ["rest"]
+
+
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("names", ["plain", "slashes", "paths"])
 def test_exports_bring_tree_labels_and_people_back(make, kind, names):

@@ -341,15 +341,11 @@ function others(labels, key) {
   );
 }
 
-// The probability that a document has none of the topics, and whether that is predicted.
+// Whether it is predicted that a document has none of the topics; its probability only if random labels calibrate it.
 function noneValue({ none, outside }) {
-  if (none < 0.01) return null;
-  return h(
-    "span",
-    { class: "value", "aria-label": `, model ${percent(none)}` },
-    percent(none),
-    outside ? " predicted" : "",
-  );
+  const shown = store.state.progress.drawn && none >= 0.01 ? `${percent(none)} ` : "";
+  const text = `${shown}${outside ? "predicted" : ""}`.trim();
+  return text ? h("span", { class: "value", "aria-label": `, model ${text}` }, text) : null;
 }
 
 function foot(view, actions) {

@@ -149,7 +149,8 @@ function likely(doc) {
     return h("span", { class: "guess", colour: t.colour }, dot(), name(t.name), ` ${percent(probability)}`);
   });
   if (doc.none < 0.01) return topics;
-  const none = h("span", { class: "guess none" }, `none of these ${percent(doc.none)}`);
+  const calibrated = store.state.progress.drawn ? ` ${percent(doc.none)}` : ""; // without random labels it only ranks
+  const none = h("span", { class: "guess none" }, `none of these${calibrated}`);
   return doc.outside ? [none, topics] : [topics, none];
 }
 

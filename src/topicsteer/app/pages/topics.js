@@ -151,13 +151,14 @@ function effect(t) {
   if (store.state.settings.blind) return null;
   if (!t.fit) return h("p", { class: "soft small" }, "Not part of a fit yet.");
   if (!t.labels) {
-    const empty = !t.fit.documents;
+    const { documents, found } = t.fit;
+    const lost = found ? "Empty: no document seems to be about it." : "Not found: neither terms nor documents mean its name.";
     return h(
       "p",
-      { class: `small ${empty ? "warn" : "soft"}` },
-      empty
-        ? "Empty: no label, and no word of it found documents. Add keywords that occur."
-        : "No labels yet: it follows its name, description and keywords.",
+      { class: `small ${documents && found ? "soft" : "warn"}` },
+      documents && found
+        ? "No labels yet: it follows its name, description and keywords."
+        : `${lost} Add keywords that occur, or label a document.`,
     );
   }
   return null;

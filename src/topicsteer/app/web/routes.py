@@ -162,7 +162,7 @@ def state(workbench: Workbench, message: Message) -> messages.State:
         people=session.people,
         undo=undo.undo,
         redo=undo.redo,
-        settings=session.current_settings,
+        settings=session.settings,
         topics=views.topics(),
         progress=views.progress(),
         fit=workbench.status,

@@ -62,7 +62,8 @@ def read_given_labels(path: Path, documents: Documents) -> tuple[list[GivenLabel
         owner = name if name == DECISION else person_name(name)
         own = Labels([record for record in found.records if name in record.people], separator=found.separator)
         given.append(_matched(documents, own, owner))
-    return given, [str(row).removeprefix(f"{path.name} ") for row in report.bad_rows]
+    left_out = [str(row).removeprefix(f"{path.name} ") for row in report.bad_rows]
+    return given, left_out + [f"{name}: no label" for name in found.empty]
 
 
 def _matched(documents: Documents, labels: Labels, owner: str) -> GivenLabels:
@@ -145,14 +146,14 @@ class Names:
     def ends_here(self, name: str) -> bool:
         """Return whether a label means a topic and nothing below it."""
         path = self._path(name)
-        return len(path) > 1 and path[-1] == NO_TOPIC
+        return len(path) > 1 and fold(path[-1]) == NO_TOPIC
 
     def _path(self, name: str) -> tuple[str, ...]:
         parts = name.split(self.separator) if self.separator is not None else [name]
         return tuple(part.strip() for part in parts)
 
     def _key(self, path: tuple[str, ...]) -> int:
-        path = path[: -1 if len(path) > 1 and path[-1] == NO_TOPIC else None]
+        path = path[: -1 if len(path) > 1 and fold(path[-1]) == NO_TOPIC else None]
         tidy = tuple(topic_name(part) for part in path)
         folded = tuple(map(fold, tidy))
         if folded not in self._keys:

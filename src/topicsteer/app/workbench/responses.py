@@ -120,10 +120,11 @@ class NextDocument(Reply, frozen=True):
 
 
 class TopicSummary(Reply, frozen=True):
-    """A topic in the last fit: terms, and number of documents."""
+    """A topic in the last fit: terms, number of documents, and whether its name was found."""
 
     terms: list[Term]
     documents: int
+    found: bool = True
 
 
 class KnownTopic(Reply, frozen=True):
@@ -190,7 +191,7 @@ class TopicLists(Reply, frozen=True):
 
 
 class Progress(Reply, frozen=True):
-    """Numbers of documents: labelled, differing, changed since the last fit, all, and the target.
+    """Numbers of documents: labelled, differing, changed since the last fit, and all.
 
     ``drawn`` of the labelled documents were drawn at random, and ``wanted`` of them are needed for shares.
     ``seq`` is the number of the last event, so that a page keeps the newer of two answers.
@@ -202,7 +203,6 @@ class Progress(Reply, frozen=True):
     differing: int
     fresh: int
     documents: int
-    target: int
     seq: int
 
 

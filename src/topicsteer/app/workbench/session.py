@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -426,16 +425,6 @@ class LabelSession:
             if "complete" in values:
                 self._decide(self.labels)
         return Change(0, topics=True)
-
-    @property
-    def current_settings(self) -> ProjectSettings:
-        """The settings with the target in effect."""
-        return msgspec.structs.replace(self.settings, target=self.target)
-
-    @property
-    def target(self) -> int:
-        """Number of documents to label: as set, or ten per topic and at least fifty."""
-        return min(self.settings.target or max(50, 10 * len(self.live)), max(self.n, 1))
 
     # --- the only way to change the state ---
 

@@ -108,7 +108,7 @@ class Views:
             labelled = int(session.labelled.sum())
             fresh = session.changed_since(self.fitted.record.seq) if self.fitted else labelled
             drawn, wanted = session.origins.drawn(session.labelled), min(FIRST_AT_RANDOM, session.n)
-            about = int(session.differing.sum()), fresh, session.n, session.target, session.seq
+            about = int(session.differing.sum()), fresh, session.n, session.seq
             return responses.Progress(labelled, drawn, wanted, *about)
 
     # --- one document ---
@@ -346,4 +346,4 @@ class Views:
     def _summary(self, fitted: CurrentModel, k: int) -> responses.TopicSummary:
         """Return terms and documents of a column."""
         terms = [responses.Term(visible(term, 60), round(float(strength), 3)) for term, strength in fitted.terms[k]]
-        return responses.TopicSummary(terms, fitted.documents[k])
+        return responses.TopicSummary(terms, fitted.documents[k], fitted.result.kind(k) != "not found")
