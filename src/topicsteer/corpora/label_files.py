@@ -18,7 +18,7 @@ from topicsteer.corpora.columns import (
     read_id,
     split_labels,
 )
-from topicsteer.corpora.documents import BadRow, Documents, OnError, ReadError, ReadKeywords, ReadOptions, ReadReport
+from topicsteer.corpora.documents import BadRow, Documents, ReadError, ReadKeywords, ReadOptions, ReadReport
 from topicsteer.corpora.readers import Table, load_table
 from topicsteer.system.templates import guarded, unguarded, visible
 from topicsteer.system.values import CHOSEN, NONE, PROBABILITY, UNSURE, check_none, fold, is_missing
@@ -91,7 +91,7 @@ class Labels:
         return len(self.records)
 
 
-def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "skip") -> Documents:
+def attach_labels(documents: Documents, labels: Labels) -> Documents:
     """Add the labels of a label file to documents.
 
     Records are matched by id, or by text if they have one (spaces are ignored). Annotation tools use ids of their own.
@@ -105,8 +105,6 @@ def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "
         The documents; labels that they already have are kept.
     labels : Labels
         The result of `read_labels`.
-    on_error : {"skip", "raise"}, default="skip"
-        Leave out records that match no document, or raise an error.
 
     Returns
     -------
@@ -116,7 +114,7 @@ def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "
     Raises
     ------
     ReadError
-        If no record matches, or if some do not match and ``on_error`` is "raise".
+        If no record matches.
 
     Examples
     --------
@@ -125,7 +123,7 @@ def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "
     >>> attach_labels(documents, labels).labels
     [[], ['money']]
     """
-    changed, report = match_labels(documents, labels, on_error=on_error)
+    changed, report = match_labels(documents, labels)
     nothing: list[str] = []  # one list for all unlabelled documents
     has, lacks = (
         [changed[row][which] if row in changed else list(names) or nothing for row, names in enumerate(given)]
@@ -151,9 +149,7 @@ def incomplete_rows(documents: Documents, labels: Labels) -> set[int]:
     return {row for record, rows in found if not record.complete for row in rows}
 
 
-def match_labels(
-    documents: Documents, labels: Labels, *, on_error: OnError
-) -> tuple[dict[int, tuple[list[str], list[str]]], ReadReport]:
+def match_labels(documents: Documents, labels: Labels) -> tuple[dict[int, tuple[list[str], list[str]]], ReadReport]:
     """Return labels and forbidden labels of all rows with a record, and a report; see `attach_labels`."""
     changed: dict[int, tuple[dict[str, None], dict[str, None]]] = {}
     bad, given, unmatched = [], defaultdict[int, dict[str, None]](dict), 0
@@ -183,7 +179,6 @@ def match_labels(
             "no record of the label file matches any of these documents: use the ids of the documents, "
             f"and leave out the texts if they differ\n{problems}"
         )
-    problems.raise_for_bad_rows(on_error)
     name = Path(labels.report.source).name
     guesses = [f"in {name}, {guess}" for guess in (*labels.report.guesses, *_conflicts(documents, given))]
     left_out = [replace(row, place=f"{name} {row.place}") for row in (*labels.report.bad_rows, *bad)]
@@ -289,7 +284,7 @@ def read_labels(source: object, **options: Unpack[ReadKeywords]) -> Labels:
         As in `read_table`.
     labels, id, forbidden : str, optional
         Names of the columns of a plain table. Default: guessed.
-    separator, encoding, delimiter, sheet, on_error
+    separator, encoding, delimiter, sheet
         As in `read_table`.
     like : ReadOptions, optional
         Columns of the documents: their column of ids is chosen if the file has it.
@@ -302,7 +297,7 @@ def read_labels(source: object, **options: Unpack[ReadKeywords]) -> Labels:
     Raises
     ------
     ReadError
-        If the file cannot be read, has no labels, or has bad rows and ``on_error`` is "raise".
+        If the file cannot be read, or has no labels.
 
     Examples
     --------
@@ -321,7 +316,7 @@ def read_label_file(options: ReadOptions) -> Labels:
     if wrong := sorted(set(own) - set(OWN_OPTIONS)):
         raise ReadError(f"a label file has no option {wrong[0]!r}; its options are {', '.join(OWN_OPTIONS)}.")
     ids = options.id or getattr(options.like, "id", None) or None
-    file = ReadOptions(**own, on_error=options.on_error, like=ReadOptions(id=ids))
+    file = ReadOptions(**own, like=ReadOptions(id=ids))
     return labels_of_table(load_table(options.label_file, file), file)
 
 
@@ -359,7 +354,7 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
     separator = next(map(str, cells), None)
     if separator is not None:
         columns.guesses.append(f"labels are paths with {separator!r} between the levels: fit with this path separator")
-    report = table.report(columns.guesses, problems).raise_for_bad_rows(options.on_error)
+    report = table.report(columns.guesses, problems)
     if not records:
         raise ReadError(f"{table.source}: has no labels\n{report}".rstrip())
     return Labels(records, report, separator, empty)
@@ -477,9 +472,7 @@ def _id_in(record: object) -> Hashable | None:
 ANSWER_NAMES = ("predicted", "prediction", "predictions", "code", "codes")
 
 
-def read_predictions(
-    source: object, documents: Documents, *, on_error: OnError = "skip"
-) -> tuple[list[list[str]], ReadReport]:
+def read_predictions(source: object, documents: Documents) -> tuple[list[list[str]], ReadReport]:
     """Read the answers of a coder to these documents, and list the rows that cannot be used.
 
     Rows are matched by id, or by text as in `attach_labels`. A report has a line for each unknown id, each further
@@ -491,8 +484,6 @@ def read_predictions(
         As in `read_table`.
     documents : Documents
         The documents of the model. Their column of ids may hold the ids of the answers too.
-    on_error : {"skip", "raise"}, default="skip"
-        Leave out what cannot be used, or raise one error that lists it.
 
     Returns
     -------
@@ -519,7 +510,7 @@ def read_predictions(
       row 2: no document has the id 'c': use the ids of the documents
     """
     like = None if documents.reading is None else ReadOptions(id=documents.reading.id or None)
-    options = ReadOptions(forbidden=False, on_error=on_error, like=like)
+    options = ReadOptions(forbidden=False, like=like)
     table = load_table(source, options)
     name = Path(table.source).name or table.source
     usual = {name.strip().lower(): name for name in reversed(list(table.columns))}
@@ -551,7 +542,6 @@ def read_predictions(
         for row in rows:
             labels[row] = labels[row] or record.labels
     report = replace(table.report(columns.guesses, problems), source=name, treatment="not used")
-    report.raise_for_bad_rows(on_error)
     if not any(labels):
         raise ReadError(f"{name}: has no answer to any of these documents\n{report}".rstrip())
     return labels, report

@@ -27,7 +27,6 @@ from topicsteer.analysis.map_layout import Layout
 from topicsteer.analysis.prevalence import WARNING, Prevalence
 from topicsteer.analysis.survey_design import Sample, label_values
 from topicsteer.corpora import Documents, ReadOptions, ReadReport
-from topicsteer.corpora.documents import OnError
 from topicsteer.corpora.label_files import read_predictions
 from topicsteer.labels.codebook import Lineage
 from topicsteer.labels.coder import Coder, check_coder_name, coder_of
@@ -69,7 +68,6 @@ def coders_of(
     model: TopicModel,
     coders: Coders,
     *,
-    on_error: OnError = "skip",
     report: Callable[[ReadReport], object] | None = None,
 ) -> list[Coder]:
     """Coders in any accepted form, over the training documents and known topics of a model.
@@ -78,8 +76,6 @@ def coders_of(
     ----------
     model : TopicModel
     coders : mapping of str to answers
-    on_error : {"skip", "raise"}
-        What to do with bad rows of a file.
     report : callable, optional
         Called with the report on each file: one line per row that was not used as it is.
     """
@@ -102,7 +98,7 @@ def coders_of(
                 raise ValueError(f"coder {name}: the documents or topics are not the ones in the model.")
             found[name] = replace(given, name=given_name)
         elif isinstance(given, str | os.PathLike) or hasattr(given, "columns"):
-            answers, rows = read_predictions(given, documents, on_error=on_error)
+            answers, rows = read_predictions(given, documents)
             found[name] = coder_of(given_name, answers, n, topics, lineage=lineage)
             if report is not None:
                 report(rows)
