@@ -129,7 +129,7 @@ class Generator:
         """Return address and message of an action; a file has its text and its name in the message."""
         draw, who = self.random, PEOPLE[self.random.random() < 0.4]
         if number == 0:
-            return "/api/act", {"who": who, "action": "settings", "values": {"refit_after": 0, "target": 150}}
+            return "/api/act", {"who": who, "action": "settings", "values": {"refit_after": 0}}
         if number <= len(self.first):
             return "/api/act", {"who": who, "action": "new topic", "name": self.first[number - 1]}
         if number == 20:

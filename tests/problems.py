@@ -81,13 +81,13 @@ def make_shares(topics, groups, column="region", period=None, seed=0, **more):
     from topicsteer.report.breakdown import Breakdown
 
     rng = np.random.default_rng(seed)
-    names = ("topic", "group", "share", "low", "high", "documents", "labels", "worth")
+    names = ("topic", "group", "share", "low", "high", "documents", "labels")
     table = {name: [] for name in names}
     for topic in topics:
         for group in groups:
             share, width = 0.05 + 0.3 * rng.random(), 0.05 * rng.random()
             ends = (share - width, share + width) if group != groups[-1] or len(groups) == 1 else (np.nan, np.nan)
-            row = (topic, group, share, *ends, int(rng.integers(10, 5000)), int(rng.integers(0, 90)), 1.5)
+            row = (topic, group, share, *ends, int(rng.integers(10, 5000)), int(rng.integers(0, 90)))
             for column_values, value in zip(table.values(), row, strict=True):
                 column_values.append(value)
     return Breakdown(column, groups, period, table, **more)

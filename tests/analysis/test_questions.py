@@ -17,6 +17,20 @@ def test_the_surest_documents_come_first_and_unlikely_ones_never():
     assert asked() == [(0, [0, 4, 1, 2]), (1, [1, 2, 0, 4])]
 
 
+def test_after_three_sure_documents_every_second_one_is_near_the_threshold():
+    """The surest documents alone teach little: a model confirms its own opinion."""
+    p = np.linspace(0.99, 0.31, 18)[:, None]
+    nothing = np.zeros(1, dtype=np.int64)
+    order, rows = np.arange(18), []
+    for answered in range(9):
+        (found,) = questions(p, np.array([0.5]), np.isin(order, rows), {}, nothing, nothing + answered)
+        rows.append(int(found.rows[0]))
+    near = np.argsort(np.abs(p[:, 0] - 0.5), kind="stable")[:3].tolist()
+    assert rows[:3] == [0, 1, 2]
+    assert rows[3::2] == near
+    assert rows[4::2] == [3, 4, 5]
+
+
 def test_documents_near_the_threshold_come_first_once_a_topic_has_labels():
     assert asked(yes=[FEW, 0])[0] == (0, [1, 2, 4, 0])
 

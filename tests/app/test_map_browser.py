@@ -53,7 +53,7 @@ def project(tmp_path):
     x = (SUBJECTS + 0.2 + 0.6 * rng.random(90)) / 3
     places = np.stack([x, 0.1 + 0.8 * rng.random(90)], axis=1).astype(np.float32)
     project = Project.open(path)
-    project.set({STORED: stored_layout(Layout(np.arange(90), places, 1.2, "umap", 90))})
+    project.set({STORED: stored_layout(Layout(np.arange(90), places, 1.2, 90))})
     LabelSession(project).change_settings(refit_after=0)
     project.close()
     return path
@@ -119,16 +119,16 @@ def test_a_lasso_makes_a_topic_labels_documents_and_everything_follows(browser, 
         lasso(page, 0)
         assert page.inner_text(".bulk b") == "30 selected"
         create(page, "tea")
-        page.wait_for_selector("#goal-text:has-text('30 of')")
+        page.wait_for_selector("#labelled:has-text('30 of')")
         lasso(page, 1)
         create(page, "drinks of beans")
-        page.wait_for_selector("#goal-text:has-text('60 labelled')")
+        page.wait_for_selector("#labelled:has-text('60 of')")
         lasso(page, 2)
         page.select_option(".bulk select", label="tea")  # a mistake, and its undo
         page.get_by_role("button", name="Has this topic").click()
-        page.wait_for_selector("#goal-text:has-text('90 labelled')")
+        page.wait_for_selector("#labelled:has-text('90 of')")
         page.click("#undo")
-        page.wait_for_selector("#goal-text:has-text('60 labelled')")
+        page.wait_for_selector("#labelled:has-text('60 of')")
         page.wait_for_selector("#map-topic option:has-text('All topics')", state="attached")
         page.click("#fit")
         page.wait_for_selector(".note.news")
@@ -161,7 +161,7 @@ def test_the_map_with_the_keyboard_alone(browser, project):
         page.keyboard.type("coffee")
         page.keyboard.press("Enter")
         page.wait_for_selector("dialog[open]", state="detached")
-        page.wait_for_selector(f"#goal-text:has-text('{found} of')")
+        page.wait_for_selector(f"#labelled:has-text('{found} of')")
         page.focus("canvas")
         page.keyboard.press("Enter")
         page.wait_for_selector(".map-reading:visible")

@@ -112,15 +112,15 @@ def test_a_second_person_labels_blind(browser, project):
         assert page.locator("main .card .terms").count() == 0
         goto(page, "progress")
         page.wait_for_selector("#groups-title")
-        assert "blind mode: predictions are hidden" in page.inner_text("#goal-text")
-        assert not [url for url, status in sent if status >= 400 or "/api/map" in url or "/api/groups" in url]
+        assert "blind mode: predictions are hidden" in page.inner_text("#labelled")
+        assert not [url for url, status in sent if status >= 400 or "/api/map" in url]
     assert state_of(project, lambda session: session.notes_of(3)) == {"ann": "secret", "me": "iced <b>tea</b>?"}
 
 
 def test_bulk_topic_queued_fit_and_menu(browser, project):
     with running(project) as address, opened(browser, address) as page:
-        wait(page, "document.querySelector('#goal-text')?.innerText.includes('of 50 is reached')")
-        assert page.inner_text("#goal-text").startswith("60 labelled: the target of 50 is reached, 70 documents")
+        wait(page, "document.querySelector('#labelled')?.innerText.startsWith('60 of 70')")
+        assert page.inner_text("#labelled").startswith("60 of 70 documents labelled")
         goto(page, "documents")
         page.select_option("#filter", "unlabelled")
         wait(page, "document.querySelectorAll('.documents tbody tr').length === 10")

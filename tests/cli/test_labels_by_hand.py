@@ -3,12 +3,14 @@
 import io
 import random
 import string
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 
 from topicsteer import TopicModel
+from topicsteer.app.workbench.imports import read_given_labels
 from topicsteer.cli.reading import late_labels, one_spelling, with_labels
 from topicsteer.corpora import (
     Documents,
@@ -146,45 +148,73 @@ def odd_text(rng):
     return "word " + "".join(rng.choices(letters, k=rng.randrange(1, 400)))
 
 
+def filled_in(seed):
+    """Documents, their labels by hand, and the filled-in table of `suggest` with a row of another corpus."""
+    rng = random.Random(seed)
+    n = rng.randrange(3, 25)
+    kinds = [str, lambda k: f"00{k}", lambda k: f"=doc {k}", lambda k: f"{k}.txt", lambda k: f"{k},{k}"]
+    ids = [rng.choice(kinds)(row) for row in range(n)]
+    documents = Documents(ids, [odd_text(rng) for _ in ids], [["own"] if rng.random() < 0.2 else [] for _ in ids])
+    rows = sorted(rng.sample(range(n), rng.randrange(1, n + 1)))
+    labels = {row: rng.choice(["tea", "tea; milk", "(none)", "(None)", " Tea ", ""]) for row in rows}
+    labels[rows[0]] = "tea"
+    strange = rng.randrange(2)
+    table = {
+        "id": [ids[row] for row in rows] + ["nobody"] * strange,
+        "text": [documents.texts[row] for row in rows] + ["another text"] * strange,
+        "label": [*labels.values()] + ["milk"] * strange,
+        "guess": ["School; Company"] * (len(rows) + strange),
+        "why": ["random"] * (len(rows) + strange),
+        "chosen": ["doubt 2"] * (len(rows) + strange),
+        "probability": ["0.25"] * (len(rows) + strange),
+    }
+    names = {row: [name.strip() for name in label.split(";") if name.strip()] for row, label in labels.items()}
+    given = {row: ["(none)"] if own == ["(None)"] else own for row, own in names.items()}
+    return documents, given, pl.DataFrame(table), strange
+
+
+def check_draws(columns, rows):
+    """Each label has its draw, and no other document has one."""
+    for row, (chosen, probability) in enumerate(zip(columns["chosen"], columns["probability"], strict=True)):
+        assert chosen == ("doubt 2" if row in rows else None)
+        assert row not in rows or float(probability) == 0.25
+
+
+def check_round_trip(seed, path):
+    """Each label of a filled-in table comes back by fit, update and import with its draw, or its row is named."""
+    documents, given, table, strange = filled_in(seed)
+    write_table(table, path)
+    ids, labelled = documents.ids, {row: own for row, own in given.items() if own}
+    refused = {row for row, own in labelled.items() if own == ["(none)"] and documents.labels[row]}
+    places = [table["id"].to_list().index(ids[row]) for row in sorted(refused)] + [table.height - 1] * strange
+    source = pl.DataFrame({"id": ids, "text": documents.texts, "label": [";".join(own) for own in documents.labels]})
+    joined = read_table(source, label_file=path, id="id", text="text", labels="label")
+    numbers = [int(row.place.split()[-1]) for row in joined.report.bad_rows]
+    first = 1 if path.suffix == ".jsonl" else 2
+    if path.suffix != ".csv":  # a text of several lines moves the lines below it
+        assert sorted(numbers) == sorted(first + place for place in places)
+    assert len(numbers) == len(places)
+    taken = {row: own for row, own in labelled.items() if row not in refused}
+    assert joined.labels == [[*own, *taken.get(row, [])] for row, own in enumerate(documents.labels)]
+    if taken:
+        check_draws(joined.columns, taken)
+    late = late_labels(SimpleNamespace(state_=SimpleNamespace(topics=documents)), ReadOptions(label_file=path))
+    assert dict(zip(late.ids, late.labels, strict=True)) == {ids[row]: own for row, own in labelled.items()}
+    assert len(late.report.bad_rows) == strange
+    check_draws(late.columns, range(len(late)))
+    (imported,), left_out = read_given_labels(path, Documents(ids, documents.texts))
+    assert imported.labels == labelled
+    assert imported.draws == dict.fromkeys(labelled, "doubt 0.25")
+    assert [line for line in left_out if "nobody" in line] == left_out[:strange]
+    empty = [f"{ids[row]}: no label" for row, own in given.items() if not own]
+    assert left_out[strange:] == empty
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".jsonl"])
-def test_round_trips_lose_no_label(fitted, tmp_path, suffix):
-    """100 seeded tables per format; each label comes back to its own document with its draw."""
-    for seed in range(100):
-        rng = random.Random(seed)
-        n = rng.randrange(3, 25)
-        kinds = [str, lambda k: f"00{k}", lambda k: f"=doc {k}", lambda k: f"{k}.txt", lambda k: f"{k},{k}"]
-        ids = [rng.choice(kinds)(row) for row in range(n)]
-        documents = Documents(ids, [odd_text(rng) for _ in ids], [["own"] if rng.random() < 0.2 else [] for _ in ids])
-        drawn = rng.sample([row for row in range(n) if not documents.labels[row]] or [0], 1)
-        drawn = sorted({*drawn, *(row for row in range(n) if rng.random() < 0.5)})
-        labels = {row: rng.choice(["tea", "tea; milk", "(none)", ""]) for row in drawn}
-        labels = {row: label for row, label in labels.items() if not documents.labels[row] or label != "(none)"}
-        labels[next(iter(drawn))] = "tea"
-        suggested = {
-            "id": [ids[row] for row in labels],
-            "text": [documents.texts[row] for row in labels],
-            "label": list(labels.values()),
-            "guess": ["School; Company"] * len(labels),
-            "why": ["random"] * len(labels),
-            "chosen": ["doubt 2"] * len(labels),
-            "probability": ["0.25"] * len(labels),
-        }
-        write_table(pl.DataFrame(suggested), tmp_path / f"next{suffix}")
-        source = pl.DataFrame(
-            {"id": ids, "text": documents.texts, "label": ["own" if x else "" for x in documents.labels]}
-        )
-        found = read_table(source, label_file=tmp_path / f"next{suffix}", id="id", text="text", labels="label")
-        assert not found.report.bad_rows
-        for row in range(n):
-            given = [name for name in labels.get(row, "").split("; ") if name]
-            assert found.labels[row] == [*documents.labels[row], *given]
-            assert found.columns["chosen"][row] == ("doubt 2" if given else None)
-            assert not given or float(found.columns["probability"][row]) == 0.25
-    own = {"id": [*range(5), 99], "label": ["School"] * 6, "chosen": ["random"] * 6, "probability": [None] * 6}
-    write_table(pl.DataFrame(own), tmp_path / f"late{suffix}")
-    late = late_labels(fitted, ReadOptions(label_file=tmp_path / f"late{suffix}"))
-    assert list(late.ids) == list(range(5))
-    assert late.columns["chosen"] == ["random"] * 5
+@pytest.mark.parametrize("seeds", [range(200), pytest.param(range(200, 500), marks=pytest.mark.slow)], ids=len)
+def test_round_trips_lose_no_label(tmp_path, suffix, seeds):
+    for seed in seeds:
+        check_round_trip(seed, tmp_path / f"next{suffix}")
 
 
 def test_rows_return_by_id_unless_the_ids_are_of_other_documents():

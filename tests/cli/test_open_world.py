@@ -94,7 +94,7 @@ def test_the_table_of_topics_ends_with_none(run, fitted):
     whole = json.loads(run("topics", fitted, "--json")[1])
     assert [row["topic"] for row in whole] == [*found.state_.topics.names, "(none)"]
     assert whole[-1]["kind"] == "none"
-    assert whole[-1]["mean membership"] == pytest.approx(none)
+    assert whole[-1]["mean membership"] is None  # without random labels, P(none) only ranks
 
 
 def test_predict_has_a_column_for_every_topic_and_for_none(run, fitted, table):
@@ -112,7 +112,7 @@ def test_predict_has_a_column_for_every_topic_and_for_none(run, fitted, table):
     assert np.mean((frame["(none)"].to_numpy() > 0.5) == likelier) > 0.97
 
 
-@pytest.mark.filterwarnings("ignore:The topics .* are empty", "ignore:Free topics that have the same top terms")
+@pytest.mark.filterwarnings("ignore:The topics .* are empty")
 @pytest.mark.parametrize("many", [1, 4])
 def test_predictions_have_no_empty_topics(run, tmp_path, many):
     """A few texts take another way than many."""

@@ -44,7 +44,7 @@ def test_shares_by_a_column_with_weights_and_clusters(run, model, table, tmp_pat
     code, _, notes = run("prevalence", model, table, *options, "--out", out)
     assert code == 0, notes
     found = pl.read_csv(out)
-    assert found.columns == ["topic", "group", "share", "low", "high", "documents", "labels", "worth"]
+    assert found.columns == ["topic", "group", "share", "low", "high", "documents", "labels"]
     assert found["group"].n_unique() == 1 + 4
     assert "Labels: 100 drawn at random." in notes
     assert "±2 points" in notes

@@ -51,7 +51,7 @@ BODIES += [
     b'{"who": "ann", "action": "label", "documents": [-1], "key": 99999999999999999999, "state": "permitted"}',
     b'{"who": "\\ud800", "action": "new topic", "name": "\\udfff tea"}',
     b'{"who": "ann", "action": "new topic", "name": "' + b"x" * 5000 + b'"}',
-    b'{"who": "ann", "action": "settings", "target": 1e400}',
+    b'{"who": "ann", "action": "settings", "overlap": 1e400}',
     b'{"who": "ann", "action": "settings", "free_topics": 1e18}',
     b'{"who": "ann", "kind": "labels", "name": "../../x"}',
     b'{"who": "ann", "kind": "labels", "name": "\\ud800"}',

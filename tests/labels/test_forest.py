@@ -130,7 +130,7 @@ def test_labels_as_paths():
         [0, 0, 0, 0],
         [-1, -1, -1, -1],
     ]
-    rest = supervise(["sport>(none)", "sport>tennis", "sport"], 3, lineage=lineage)
+    rest = supervise(["sport>(None)", "sport>tennis", "sport"], 3, lineage=lineage)
     assert rest.topics == ("sport", "sport>tennis")
     assert rest.patterns[rest.pattern].tolist() == [[1, 0], [1, 1], [1, -1]]
     assert rest.permitted(2, False)[rest.pattern].tolist() == [[True, False], [False, True], [True, True]]

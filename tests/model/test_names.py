@@ -39,16 +39,16 @@ def test_a_topic_without_a_word_of_the_corpus_is_reported_and_stays_empty():
     assert not any("No document seems" in str(warning.message) for warning in caught)
     assert not any("starts like a free topic" in str(warning.message) for warning in caught)
     assert not model.state_.known_memberships[:, 0].any()
-    assert not model.estimator_.components_[0].any()
+    assert not model.state_.components[0].any()
     assert not np.asarray(model.state_.topics.proportions)[:, 0].any()
     with pytest.warns(UserWarning, match="Nothing ties these topics"):
         alone = TopicModel(2, topics=["chocolate"], embeddings=None).fit(TEXTS)
     assert alone.guide_ is None
-    assert not alone.estimator_.components_[0].any()
+    assert not alone.state_.components[0].any()
 
 
 def test_a_name_finds_documents_by_meaning():
-    model = TopicModel(1, topics=["infusions of herbs", "board games"], world="closed").fit(TEXTS)
+    model = TopicModel(0, topics=["infusions of herbs", "coffee", "board games"], world="closed").fit(TEXTS)
     assert not {"infusions", "herbs", "board", "games"} & set(model.state_.vocabulary)
     assert model.predict(TEXTS[:1] + TEXTS[8:11]) == [["infusions of herbs"]] + [["board games"]] * 3
 
@@ -56,12 +56,44 @@ def test_a_name_finds_documents_by_meaning():
 def test_a_name_that_finds_nothing_is_reported(tmp_path):
     labels = {0: "tea", 1: "tea", 4: "coffee", 5: "coffee", 8: "chess", 9: "chess"}
     topics = ["tea", "coffee", "chess", "volcano eruption", "tax law"]
-    match = "No document seems to be about 'volcano eruption', 'tax law': add keywords, or label a document."
+    match = "Not found: 'volcano eruption', 'tax law'. Neither the top terms nor the nearest documents"
     with pytest.warns(UserWarning, match=match):
         model = TopicModel(0, topics=topics, world="closed").fit(TEXTS, labels)
     assert (model.state_.known_memberships[:, 3:] < model.state_.thresholds[3:]).all()
-    with pytest.warns(UserWarning, match="seems to be about 'tax law'"):
-        TopicModel(0, topics=topics, world="closed").fit(TEXTS, {**labels, 2: "volcano eruption"})
+    assert model.topics["kind"].to_list() == ["known"] * 3 + ["not found"] * 2
+    model.save(tmp_path / "model")
+    assert TopicModel.load(tmp_path / "model").topics.equals(model.topics)
+    with pytest.warns(UserWarning, match="Not found: 'tax law'"):
+        model = TopicModel(0, topics=topics, world="closed").fit(TEXTS, {**labels, 2: "volcano eruption"})
+    assert model.topics["kind"].to_list() == ["known"] * 4 + ["not found"]
+
+
+SUBJECTS = {
+    "tea": "leaf cup pot steam kettle mug milk sugar spoon",
+    "chess": "knight bishop rook pawn castle board king queen opening",
+    "rail": "train station ticket platform track carriage driver signal delay",
+    "violin": "string bow concert orchestra note music sonata player tune",
+    "garden": "soil seed plant flower rose weed water spade tree",
+    "tennis": "ball racket net serve court match player set umpire",
+    "winter": "snow ice frost cold wind storm coat glove scarf",
+    "bank": "loan money account credit interest cash debt payment mortgage",
+}
+
+
+def test_a_name_that_takes_documents_of_others_is_not_found(tmp_path):
+    rng = np.random.default_rng(0)
+    texts = [
+        " ".join(["this", "is", "the", subject, "and", *rng.choice(words.split(), 7)])
+        for subject, words in SUBJECTS.items()
+        for _ in range(20)
+    ]
+    with pytest.warns(UserWarning, match="Not found: 'submarine fossils'"):
+        model = TopicModel(0, topics=[*[*SUBJECTS][:6], "submarine fossils"], world="closed").fit(texts)
+    assert model.topics["kind"].to_list()[:7] == ["known"] * 6 + ["not found"]
+    model.report(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text().count(">not found<") >= 2  # its card, and its row of the table
+    model.update(texts[-1:], ["submarine fossils"])
+    assert model.topics["kind"].to_list()[:7] == ["known"] * 7
 
 
 def test_a_name_for_some_of_the_topics_in_an_open_world():
@@ -142,4 +174,4 @@ def test_names_of_a_corpus_on_disk(tmp_path):
     np.testing.assert_allclose(on_disk.state_.known_memberships, in_memory.state_.known_memberships, atol=1e-6)
     with pytest.warns(UserWarning, match="Nothing ties these topics"):
         empty = TopicModel(1, topics=["chocolate"], embeddings=None).fit(corpus, folder=tmp_path / "other")
-    assert not empty.estimator_.components_[0].any()
+    assert not empty.state_.components[0].any()

@@ -8,7 +8,6 @@ from problems import planted_texts
 from sklearn.exceptions import NotFittedError
 
 from topicsteer import TopicModel
-from topicsteer.analysis.topics import Topics
 from topicsteer.corpora import Documents
 from topicsteer.model.settings import check_keywords
 from topicsteer.system import arrays as storage
@@ -291,10 +290,21 @@ def test_report_is_written(model, tmp_path):
 def test_guidance_steers_the_factorisation_of_old_and_new_documents_alike():
     guided = TopicModel(1).fit(TEXTS, LABELS)
     np.testing.assert_allclose(np.linalg.norm(guided.state_.topics.H, axis=1), 1, rtol=1e-5)
-    assert guided.estimator_.label_weight is None
+    assert guided.state_.estimator["label_weight"] is None
     unlabelled = [i for i, labels in enumerate(LABELS) if not labels]
     new = guided.transform([TEXTS[i] for i in unlabelled])
     np.testing.assert_allclose(new, guided.state_.topics.W[unlabelled], atol=0.02)
+
+
+@pytest.mark.parametrize(("names", "place"), [(["tea", "coffee"], 1), (["coffee", "tea"], 0)])
+def test_topics_are_merged_into_the_first(names, place):
+    model = TopicModel(1).fit(TEXTS, LABELS)
+    keys = model.codebook.keys
+    model.edit.merge(names)
+    assert model.codebook.names == (names[0],)
+    assert model.codebook.keys == (keys[place],)
+    assert model.topics["labelled"][0] == 4
+    assert model.predict(["green tea", "espresso"]) == [[names[0]]] * 2
 
 
 def test_merged_topics_keep_their_soft_mask():
@@ -354,18 +364,6 @@ def test_auto_without_labels_and_wrong_numbers():
     for wrong in (-1, "many", 2.5):
         with pytest.raises(ValueError, match=r'a number from 0 up, or "auto"'):
             TopicModel(wrong).fit(TEXTS, LABELS)
-
-
-def test_a_free_topic_that_copies_a_known_one_is_named():
-    model = TopicModel(1).fit(TEXTS, LABELS)
-    assert model.state_.topics.copies() == []
-    result = model.state_.topics
-    result.H[2] = result.H[1]
-    copied = Topics(result.names, 2, result.vocabulary, result.H, result.W, result.ids, result.labelled)
-    assert copied.copies() == [(result.names[2], "tea")]
-    texts = ["tea pot leaves cup water", "tea leaves pot water cup", "pot tea leaves cup water milk"] * 7
-    with pytest.warns(UserWarning, match=r"same top terms as a known topic: '.*' \('drinks'\)"):
-        TopicModel(1).fit(texts, ["drinks"] + [None] * 20)
 
 
 def test_at_most_thirty_public_names():

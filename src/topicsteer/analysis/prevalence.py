@@ -541,14 +541,13 @@ COLUMNS = (
     Column("high", "share"),
     Column("documents", "count"),
     Column("labels", "count"),
-    Column("worth", "number"),
     Column("difference", "share"),
     Column("change", "share"),
 )
 
 Table = dict[str, list[Any]]
 # Arrays of a `Prevalence` with one row per group and one column per topic.
-ARRAYS = ("share", "low", "high", "worth", "labels", "drawn", "variance")
+ARRAYS = ("share", "low", "high", "labels", "drawn", "variance")
 
 
 @dataclass(frozen=True, eq=False)
@@ -563,8 +562,8 @@ class Prevalence:
         ``(all)``, followed by the groups.
     by : Groups or None
         The groups of the documents.
-    share, low, high, worth : array (n_groups, n_topics)
-        Shares, ends of their intervals, and worth of the predictions.
+    share, low, high : array (n_groups, n_topics)
+        Shares and ends of their intervals.
         Without random labels there is no interval, and so no share: they are NaN.
     documents : array of int (n_groups,)
         Number of documents.
@@ -586,7 +585,6 @@ class Prevalence:
     share: Array
     low: Array
     high: Array
-    worth: Array
     documents: NDArray[np.int64]
     labels: NDArray[np.int64]
     drawn: NDArray[np.int64]
@@ -610,10 +608,10 @@ class Prevalence:
         return self.take([k for k, name in enumerate(self.topics) if name not in self.rests])
 
     def table(self) -> Table:
-        """Return one row per topic and group: topic, group, share, low, high, documents, labels, worth."""
+        """Return one row per topic and group: topic, group, share, low, high, documents, labels."""
         pairs = [(k, g) for k in range(len(self.topics)) for g in range(len(self.groups)) if self.documents[g]]
         table: Table = {"topic": [self.topics[k] for k, _ in pairs], "group": [self.groups[g] for _, g in pairs]}
-        for name in ("share", "low", "high", "documents", "labels", "worth"):
+        for name in ("share", "low", "high", "documents", "labels"):
             values = np.broadcast_to(getattr(self, name).T, self.share.T.shape)  # documents are the same for all topics
             table[name] = [None if np.isnan(values[pair]) else values[pair].item() for pair in pairs]
         return table
@@ -777,9 +775,10 @@ def prevalence(
     places = [*range(n_known), *range(len(topics) - 1, width)]  # columns with labels
     share, low, high = found.share.copy(), found.low.copy(), found.high.copy()
     tree.add_up(sample.labels, share, low, high)
-    few = found.drawn < FEW_LABELS
-    few[0] = False
-    low[few] = high[few] = np.nan
+    unknown = found.drawn < FEW_LABELS
+    unknown[0] = False
+    unknown[:, n_known] |= bool(np.isnan(sample.labels[sample.by_chance, n_known]).any())
+    low[unknown] = high[unknown] = np.nan
     share[np.isnan(low)] = np.nan
 
     def widened(values: NDArray[Any], missing: Any) -> Any:
@@ -794,7 +793,6 @@ def prevalence(
         share=widened(share, np.nan),
         low=widened(low, np.nan),
         high=widened(high, np.nan),
-        worth=widened(found.worth, np.nan),
         documents=np.concatenate([[n], inside.counts]),
         labels=widened(found.labels, 0),
         drawn=widened(found.drawn, 0),
@@ -826,6 +824,12 @@ def _sentences(result: Prevalence, sample: Sample, found: Estimates, n_known: in
     unknown = [names[k] for k in np.flatnonzero(found.drawn[0, :n_known] == 0) if sample.by_chance.any()]
     if unknown:
         lines.append(f"No interval for {listed(unknown)}: no label drawn by chance decides whether a document has it.")
+    undecided = int(np.isnan(sample.labels[sample.by_chance, n_known]).sum())
+    if undecided and not np.isnan(sample.labels[:, n_known]).all():
+        lines.append(
+            f"No interval for {NONE}: {undecided:,} random labels do not say whether their documents have none of the "
+            "topics, as after the adoption of a topic. Complete them."
+        )
     partly = np.isnan(sample.labels[:, :n_known]).any(axis=0) & (found.drawn[0, :n_known] > 0)
     lower = np.array(tree.forest.parents) >= 0
     for which, others in ((partly & ~lower, "the others"), (partly & lower, "the others with the same topic above")):

@@ -63,6 +63,8 @@ class Topics:
     forest : Forest, optional
         The tree of the known topics. The column of a topic with others below it is its rest. Its terms come from
         its whole branch.
+    missed : sequence of int, optional
+        Topics whose names the fit did not find. Default: none.
 
     Examples
     --------
@@ -87,6 +89,7 @@ class Topics:
     memberships: Array | None = None
     outsiders: NDArray[np.bool_] | None = None
     forest: Forest = FLAT
+    missed: Sequence[int] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "forest", self.forest.sized(self.n_known))
@@ -97,6 +100,12 @@ class Topics:
     def known(self, topic: int) -> bool:
         """Whether the topic is known."""
         return topic < self.n_known
+
+    def kind(self, topic: int) -> str:
+        """Whether the topic is known or free; "not found" if the fit did not find the name of a known topic."""
+        if not self.known(topic):
+            return "free"
+        return "not found" if topic in self.missed and not self.labelled[topic] else "known"
 
     @property
     def empty(self) -> list[str]:
@@ -167,27 +176,6 @@ class Topics:
         h = self.branch_terms / np.maximum(self.branch_terms.sum(axis=1, keepdims=True), 1e-30)
         return np.asarray(h * np.log(np.maximum(h, 1e-30) / np.maximum(h.mean(axis=0), 1e-30)))
 
-    @cached_property
-    def similarity(self) -> Array:
-        """Cosine between the terms of each pair of topics."""
-        H = self.branch_terms
-        unit = H / np.maximum(np.linalg.norm(H, axis=1, keepdims=True), 1e-30)
-        return np.asarray(unit @ unit.T)
-
-    @cached_property
-    def positions(self) -> Array:
-        """Map of the topics, (n_topics, 2), by classical scaling of 1 - similarity: similar topics are close."""
-        distance = np.clip(1 - self.similarity.astype(np.float64), 0, None)
-        np.fill_diagonal(distance, 0)
-        square = distance**2
-        centred = -0.5 * (square - square.mean(axis=0) - square.mean(axis=1, keepdims=True) + square.mean())
-        values, vectors = np.linalg.eigh(centred)  # ascending
-        axes = vectors[:, ::-1][:, :2] * np.sqrt(np.clip(values[::-1][:2], 0, None))
-        axes = np.pad(axes, ((0, 0), (0, 2 - axes.shape[1])))
-        # The sign of an eigenvector is arbitrary: the outermost topic goes to the right, or to the top.
-        farthest = axes[np.abs(axes).round(9).argmax(axis=0), [0, 1]]
-        return np.asarray(axes * np.where(farthest < 0, -1.0, 1.0))
-
     def term_strengths(self, topic: Hashable, n: int = 10) -> list[tuple[str, float]]:
         """The most distinctive terms of a topic, with their strengths relative to the best."""
         k = self.index(topic)
@@ -224,16 +212,6 @@ class Topics:
         """Ids of the documents with the largest part of a topic."""
         return [self.ids[i] for i in self.top_rows(topic, n)]
 
-    def copies(self, n: int = 10, share: float = 0.5) -> list[tuple[str, str]]:
-        """Pairs of a free and a known topic that have at least this share of their n top terms in common."""
-        top = [set(self.top_terms(k, n)) for k in range(len(self))]
-        pairs = []
-        for free in range(self.n_known, len(self)):
-            common = [len(top[free] & top[k]) for k in range(self.n_known)]
-            if max(common, default=0) >= share * n:
-                pairs.append((self.names[free], self.names[int(np.argmax(common))]))
-        return pairs
-
     def table(self, n_terms: int = 8, *, none: bool = False) -> dict[str, list[Any]]:
         """Table with one row per topic: name, known or free, labelled documents, mean membership, terms.
 
@@ -246,18 +224,18 @@ class Topics:
             table["level"] = [1 if k >= self.n_known else 1 + self.forest.depth[k] for k in range(len(self))]
             table["parent"] = ["" if parent < 0 else self.names[parent] for parent in above]
         table |= {
-            "kind": ["known" if self.known(k) else "free" for k in range(len(self))],
+            "kind": list(map(self.kind, range(len(self)))),
             "labelled": [int(self.labelled[k]) if self.known(k) else 0 for k in range(len(self))],
             "mean membership": self.mean_memberships.tolist(),
             "terms": [", ".join(self.top_terms(k, n_terms)) for k in range(len(self))],
         }
-        if none and self.memberships is not None and self.open:
+        if none and self.open:
             none_row = {
                 "topic": NONE,
                 "level": 1,
                 "kind": "none",
                 "labelled": self.n_outsiders,
-                "mean membership": float(self.memberships[:, -1].mean(dtype=np.float64)) if len(self.W) else 0.0,
+                "mean membership": None,  # P(none) only ranks: prevalence has the share
             }
             for name, column in table.items():
                 column.append(none_row.get(name, ""))

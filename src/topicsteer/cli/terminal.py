@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich import markup
-from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
@@ -31,20 +30,18 @@ Values = dict[str, list[Any]]
 INTERVAL = "95 % interval"
 # Rows of a long list.
 LONGEST_LIST = 20
-# Room for terms below which a table of topics is not cut to one line per topic.
-LEAST_TERMS = 16
 
 
 def shares(table: Values) -> Values:
     """Shares, differences or a trend: the interval in one column, and each topic named once.
 
-    Groups of a topic without a share are left out, and so are the columns for experts. Differences and changes are in
+    Groups of a topic without a share are left out. Differences and changes are in
     percentage points.
 
     Examples
     --------
     >>> table = {"topic": ["tea", "tea"], "group": ["(all)", "north"], "share": [0.2, 0.3], "low": [0.1, 0.2]}
-    >>> shares(table | {"high": [0.3, 0.4], "worth": [2.0, 2.0]})["95 % interval"]
+    >>> shares(table | {"high": [0.3, 0.4]})["95 % interval"]
     ['10.0% to 30.0%', '20.0% to 40.0%']
     >>> shares({"topic": ["tea"], "per": ["month"], "change": [0.02], "low": [-0.01], "high": [0.05]})
     {'topic': ['tea'], 'per': ['month'], 'change in points': ['+2.0'], '95 % interval': ['-1.0 to +5.0']}
@@ -52,7 +49,7 @@ def shares(table: Values) -> Values:
     groups = table.get("group", [ALL] * len(table["low"]))
     known = {topic for topic, low in zip(table["topic"], table["low"], strict=True) if not missing(low)}
     kept = [row for row, group in enumerate(groups) if group == ALL or table["topic"][row] in known]
-    table = {name: [values[row] for row in kept] for name, values in table.items() if name != "worth"}
+    table = {name: [values[row] for row in kept] for name, values in table.items()}
     found: Values = {}
     for name, values in table.items():
         if name == "low":
@@ -83,30 +80,6 @@ def comparisons(table: Values) -> Iterator[tuple[str, Values]]:
                 for value, low, high in cells
             ]
         yield f"{coder} against {against}, with 95 % intervals", found
-
-
-def one_line_each(table: Values, columns: Sequence[Column], width: int) -> Values:
-    """A table of topics with one line per topic: only the first terms that fit a terminal of this width.
-
-    If names leave too little room, nothing is cut.
-
-    Examples
-    --------
-    >>> one_line_each({"topic": ["tea"], "terms": ["cup, leaves, kettle, pot"]}, [], 31)["terms"]
-    ['cup, leaves, kettle']
-    """
-    shown = [column for column in typed(table, columns) if column.name != "terms"]
-    own = (max(map(cell_len, (c.name, *map(c.format, table[c.name])))) for c in shown)
-    room = width - sum(used + 3 for used in own) - 4
-    if room < LEAST_TERMS:
-        return table
-    return table | {"terms": [_first_terms(terms, room) for terms in table["terms"]]}
-
-
-def _first_terms(terms: str, room: int) -> str:
-    while cell_len(terms) > room and ", " in terms:
-        terms = terms.rpartition(", ")[0]
-    return terms
 
 
 def only(*names: str) -> Callable[[Values], Values]:
@@ -219,18 +192,16 @@ def show(values: Mapping[str, Sequence[object]], title: str = "", columns: Itera
     console.print(view)
 
 
-def show_topics(table: Mapping[str, Sequence[object]], title: str, belief: str = "", *, short: bool = True) -> None:
+def show_topics(table: Mapping[str, Sequence[object]], title: str, belief: str = "") -> None:
     """Print a table of topics, and the belief about documents that have none of them; a tree is indented.
 
     Mean memberships are left out: people would read them as shares.
-
-    ``short``: one line per topic, with as many terms as fit.
     """
     from topicsteer.analysis.topics import COLUMNS
 
     values = as_tree(table) if "parent" in table else first(table, None)
     del values["mean membership"]
-    show(one_line_each(values, COLUMNS, Console().width) if short else values, title, COLUMNS)
+    show(values, title, COLUMNS)
     if belief:
         notify(escape(belief))
 

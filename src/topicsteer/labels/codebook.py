@@ -302,7 +302,7 @@ class Lineage:
             names = [name.strip() for name in label.split(self.separator)]
             if not all(names):
                 raise ValueError(f"the label {label!r}, a path in which a name is empty")
-            names = names[: -1 if names[-1] == NONE else None]
+            names = names[: -1 if fold(names[-1]) == NONE else None]
         path = (self.separator or "").join(names)
         folded = (self.separator or "").join(map(fold, names))
         path = self.names.get(path, self.names.get(folded, path))
@@ -319,7 +319,7 @@ class Lineage:
         if self.separator is None or not isinstance(label, str):
             return False
         above, _, last = label.rpartition(self.separator)
-        return bool(above) and last.strip() == NONE
+        return bool(above) and fold(last) == NONE
 
     def parent(self, name: Hashable) -> Hashable | None:
         """The name of a topic's parent; None without one."""

@@ -44,7 +44,6 @@ Words: TypeAlias = dict[str, list[str] | str] | None
 class VectorizerOptions(msgspec.Struct, forbid_unknown_fields=True):
     """Options of a vectoriser."""
 
-    ngram_range: list[int]
     max_features: int | str | None = None
     min_df: int | float | str = 1
     max_df: int | float | str = 1
@@ -138,6 +137,7 @@ class PlainState(msgspec.Struct):
     frames: str
     encoder: Encoder
     reading: Reading
+    missed: list[int] = []
 
 
 def check_plain(plain: dict[str, Any]) -> None:
@@ -377,6 +377,8 @@ class FittedState:
         Columns of the training documents, from `ReadOptions.to_json`.
     encoder : mapping
         Where the embeddings of the fit came from; see `topicsteer.model.predictor`.
+    missed : sequence of int
+        Keys of topics whose names the fit did not find.
     components ... digests : arrays
         See :data:`SCHEMA`.
     guide, outside, reservoir, history, origin : mapping of arrays or None
@@ -416,6 +418,7 @@ class FittedState:
     frames: str = "polars"
     reading: Mapping[str, JSON] = field(default_factory=dict)
     encoder: Mapping[str, JSON] = field(default_factory=dict)
+    missed: Sequence[int] = field(default_factory=list)
 
     @cached_property
     def supervision(self) -> Supervision:
@@ -456,6 +459,7 @@ class FittedState:
             self.memberships,
             self.supervision.outsiders,
             self.codebook.forest,
+            tuple(k for k, key in enumerate(self.codebook.keys) if key in self.missed),
         )
 
     @property

@@ -36,7 +36,6 @@ from topicsteer.model.state import FittedState, Version, read_state, write_state
 from topicsteer.nmf.solvers import check_settings
 from topicsteer.report.table_files import columns
 from topicsteer.system.arrays import StorageError
-from topicsteer.system.failures import warn_user
 from topicsteer.system.files import Scratch, one_at_a_time
 from topicsteer.system.memory import frugal_memory, in_bytes
 from topicsteer.system.threads import Stages
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
     from topicsteer.analysis.evaluation import Evaluation
     from topicsteer.analysis.explain import Explanation
     from topicsteer.analysis.map_layout import Layout
-    from topicsteer.estimator import TSNMF
     from topicsteer.guidance.guide import Guide
     from topicsteer.labels.codebook import Codebook
     from topicsteer.model.cross_fit import Evidence
@@ -114,8 +112,8 @@ class TopicModel:
     state_ : FittedState
         The fitted model as arrays and plain values: ``state_.topics`` has names, terms and documents of the topics,
         ``state_.thresholds`` the membership threshold of each known topic, ``state_.seconds`` the time of each stage.
-    estimator_, vectorizer_, guide_
-        Fitted estimator, vectoriser and guide; ``guide_`` is None without labels and words.
+    vectorizer_, guide_
+        Fitted vectoriser and guide; ``guide_`` is None without labels and words.
     codebook : Codebook
         The known topics, each with a key that never changes.
     documents_ : Documents or None
@@ -317,12 +315,6 @@ class TopicModel:
         self.__dict__.pop("_source", None)  # a new model may replace any other
         self._index = index_of(source, corpus.documents)
         self._encoder, self._embeddings = encode, E
-        if copies := self.state_.topics.copies():
-            listed = ", ".join(f"{free!r} ({name!r})" for free, name in copies)
-            warn_user(
-                f"Free topics that have the same top terms as a known topic: {listed}. Use fewer free topics, add "
-                "labels for the known ones, or merge them."
-            )
         return self
 
     def _settings(self) -> Settings:
@@ -562,11 +554,6 @@ class TopicModel:
         return self.predictor_.guide
 
     @property
-    def estimator_(self) -> TSNMF:
-        """The fitted factorisation as an estimator of scikit-learn."""
-        return self.predictor_.estimator
-
-    @property
     def edit(self) -> Edits:
         """Edits of topics: ``rename``, ``merge``, ``move``, ``adopt`` and ``split``."""
         from topicsteer.model.edits import Edits
@@ -582,7 +569,7 @@ class TopicModel:
 
     @property
     def findings(self) -> Findings:
-        """Results for readers: ``prevalence``, ``coders``, ``disagreements``, ``methods`` and maps."""
+        """Results for readers: ``prevalence``, ``coders``, ``disagreements`` and ``methods``."""
         from topicsteer.model.findings import Findings
 
         return Findings(self)

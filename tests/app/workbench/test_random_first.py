@@ -154,13 +154,14 @@ def test_a_table_whose_ids_belong_to_other_texts_is_not_taken(tmp_path):
 def test_a_filled_in_table_of_suggestions_is_imported_by_id(bench, tmp_path):
     file = tmp_path / "next.csv"
     rows = [f"d{k},the beginning of a text …,{'tea' if k % 2 else '(none)'},doubt,0.{k + 10}" for k in range(20)]
-    rows += ["d30,x,coffee,random,", "d99,x,tea,random,", "d98,x,tea,random,"]
+    rows += ["d30,x,coffee,random,", "d99,x,tea,random,", "d98,x,tea,random,", "d31,x,,random,", "d32,x, ,random,"]
     file.write_text("id,text,label,chosen,probability\n" + "\n".join(rows) + "\n")
     sentence, title, *left_out = bench.import_labels("ann", file, "next.csv").split("\n")
     assert sentence == "Imported labels of 21 documents from next.csv."
-    assert title == "2 rows were not taken:"
-    assert [line.split(":")[0] for line in left_out] == ["line 23", "line 24"]
-    assert all("d9" in line for line in left_out)
+    assert title == "4 rows were not taken:"
+    assert [line.split(":")[0] for line in left_out] == ["line 23", "line 24", "d31", "d32"]
+    assert all("d9" in line for line in left_out[:2])
+    assert left_out[2:] == ["d31: no label", "d32: no label"]
     chosen, probability = bench.session.chosen(), bench.session.origins.probabilities(bench.session.labelled)
     assert {name.split()[0] for row, name in chosen.items() if row < 20} == {"doubt"}
     assert chosen[30].startswith("random")

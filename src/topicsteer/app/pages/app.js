@@ -41,8 +41,6 @@ const STAGES = {
   shares: "Estimating shares of topics",
 };
 
-const TARGET = "Documents to label: ten per topic, at least fifty. You can set another number on the page Settings.";
-
 function paint() {
   const { state } = store;
   if (!state) return;
@@ -51,20 +49,13 @@ function paint() {
   clear($("person"), h("span", { class: "wide-only" }, "You: "), name(store.who));
   $("undo").disabled = !state.undo;
   $("redo").disabled = !state.redo;
-  const { labelled, target, documents: all, fresh, differing } = state.progress;
-  const bar = $("goal");
-  bar.setAttribute("aria-valuemax", target);
-  bar.setAttribute("aria-valuenow", Math.min(labelled, target));
-  bar.style.setProperty("--portion", Math.min(labelled / target, 1));
+  const { labelled, documents: all, fresh, differing } = state.progress;
   const since = state.model ? `${plural(fresh, "new label")} since the last fit` : "not fitted yet";
   const warning = ` · people differ on ${number(differing)}`;
-  const reached = labelled >= target;
-  const goal = h("a", { href: "#settings", title: TARGET }, "target");
   clear(
-    $("goal-text"),
-    h("b", null, reached ? number(labelled) : `${number(labelled)} of ${number(target)}`),
-    reached ? [" labelled: the ", goal, ` of ${number(target)} is reached`] : [" labelled (", goal, ")"],
-    `, ${number(all)} documents`,
+    $("labelled"),
+    h("b", null, number(labelled)),
+    ` of ${number(all)} documents labelled`,
     h("span", { class: "wide-only" }, ` · ${since}`),
     differing && !state.settings.blind ? h("a", { href: "#agreement", class: "warn" }, warning) : null,
     state.settings.blind ? [" · ", h("a", { href: "#settings" }, "blind mode: predictions are hidden")] : null,

@@ -19,7 +19,6 @@ function changeSettings() {
   return ask({
     title: "Settings of the project",
     fields: [
-      { name: "target", label: "Target: documents to label", kind: "number", min: 1, value: settings.target },
       {
         name: "refit_after",
         label: "Newly labelled documents before the next fit (0: fit by hand)",
@@ -90,7 +89,6 @@ function settingsList() {
   const { people, settings } = store.state;
   const after = settings.refit_after;
   const rows = [
-    ["Target", `${settings.target} documents`],
     ["Fit again", after ? `after ${after} newly labelled documents` : "by hand"],
     ["Free topics", String(settings.free_topics)],
     ["Labels are", settings.complete ? "complete: other topics are absent" : "open: a document may have other topics"],

@@ -151,13 +151,14 @@ function effect(t) {
   if (store.state.settings.blind) return null;
   if (!t.fit) return h("p", { class: "soft small" }, "Not part of a fit yet.");
   if (!t.labels) {
-    const empty = !t.fit.documents;
+    const { documents, found } = t.fit;
+    const lost = found ? "Empty: no document seems to be about it." : "Not found: neither terms nor documents mean its name.";
     return h(
       "p",
-      { class: `small ${empty ? "warn" : "soft"}` },
-      empty
-        ? "Empty: no label, and no word of it found documents. Add keywords that occur."
-        : "No labels yet: it follows its name, description and keywords.",
+      { class: `small ${documents && found ? "soft" : "warn"}` },
+      documents && found
+        ? "No labels yet: it follows its name, description and keywords."
+        : `${lost} Add keywords that occur, or label a document.`,
     );
   }
   return null;
@@ -165,12 +166,6 @@ function effect(t) {
 
 // Figures behind the number of documents.
 const figures = (t) => [plural(t.labels, "label"), " · share ", shareText(t.key) || "–"];
-
-function older(t) {
-  if (!t.older) return null;
-  const text = `${plural(t.older, "document")} labelled under an older definition`;
-  return h("p", { class: "small" }, h("a", { href: `#documents/older-${t.key}` }, text));
-}
 
 function wordLists(t) {
   if (!t.keywords.length && !t.banned.length) return null;
@@ -236,7 +231,6 @@ function card(t, _, all) {
     t.fit ? terms(t.fit, t) : h("p", { class: "soft small" }, blind || later),
     wordLists(t),
     effect(t),
-    older(t),
     t.fit ? details("More figures", h("p", { class: "small" }, figures(t))) : null,
     groupsOf(t),
     h(

@@ -53,8 +53,8 @@ class GivenLabels(NamedTuple):
 
 def read_given_labels(path: Path, documents: Documents) -> tuple[list[GivenLabels], list[str]]:
     """Read the labels of a file in any supported format: first without a name, then per person; and the bad rows."""
-    found = read_labels(path, on_error="skip")
-    _, report = match_labels(documents, found, on_error="skip")  # refuses a file that belongs to other documents
+    found = read_labels(path)
+    _, report = match_labels(documents, found)  # refuses a file that belongs to other documents
     owners = dict.fromkeys(name for record in found.records for name in record.people)
     nameless = Labels([record for record in found.records if not record.people], separator=found.separator)
     given = [_matched(documents, nameless, "")]
@@ -62,13 +62,14 @@ def read_given_labels(path: Path, documents: Documents) -> tuple[list[GivenLabel
         owner = name if name == DECISION else person_name(name)
         own = Labels([record for record in found.records if name in record.people], separator=found.separator)
         given.append(_matched(documents, own, owner))
-    return given, [str(row).removeprefix(f"{path.name} ") for row in report.bad_rows]
+    left_out = [str(row).removeprefix(f"{path.name} ") for row in report.bad_rows]
+    return given, left_out + [f"{name}: no label" for name in found.empty]
 
 
 def _matched(documents: Documents, labels: Labels, owner: str) -> GivenLabels:
     """The labels of one owner by row."""
     with suppress(ReadError):  # none of them belongs to a document
-        changed, _ = match_labels(documents, labels, on_error="skip")
+        changed, _ = match_labels(documents, labels)
         has, lacks = ({row: both[side] for row, both in changed.items() if both[side]} for side in (0, 1))
         return GivenLabels(
             has, lacks, incomplete_rows(documents, labels), owner, labels.separator, _draws(documents, labels)
@@ -145,14 +146,14 @@ class Names:
     def ends_here(self, name: str) -> bool:
         """Return whether a label means a topic and nothing below it."""
         path = self._path(name)
-        return len(path) > 1 and path[-1] == NO_TOPIC
+        return len(path) > 1 and fold(path[-1]) == NO_TOPIC
 
     def _path(self, name: str) -> tuple[str, ...]:
         parts = name.split(self.separator) if self.separator is not None else [name]
         return tuple(part.strip() for part in parts)
 
     def _key(self, path: tuple[str, ...]) -> int:
-        path = path[: -1 if len(path) > 1 and path[-1] == NO_TOPIC else None]
+        path = path[: -1 if len(path) > 1 and fold(path[-1]) == NO_TOPIC else None]
         tidy = tuple(topic_name(part) for part in path)
         folded = tuple(map(fold, tidy))
         if folded not in self._keys:
