@@ -138,14 +138,12 @@ clean:  ## remove everything that make has made
 	.venv-mutants/bin/python -m pip install --quiet --editable ".[all,dev]" "pytest<9" mutmut
 	touch $@
 
-# Label Studio and doccano want other versions than the rest, so they have environments of their own.
+# doccano wants other versions than the rest, so it has an environment of its own.
 .venv-interop/interop.stamp: pyproject.toml experiments/interop/interop.txt
 	$(PYTHON) -m venv --clear .venv-interop
 	$(BIN_INTEROP)/python -m pip install --quiet --editable ".[app]"
 	for name in $$(grep -v '^#' experiments/interop/interop.txt); do \
 		$(BIN_INTEROP)/python -m pip install --quiet $$name || echo "$$name cannot be installed: it is not checked"; done
-	$(PYTHON) -m venv .venv-interop/label-studio
-	.venv-interop/label-studio/bin/pip install --quiet label-studio || echo "label-studio cannot be installed"
 	$(PYTHON) -m venv .venv-interop/doccano
 	.venv-interop/doccano/bin/pip install --quiet doccano "numpy<2" "marshmallow<4" "setuptools<81" \
 		|| echo "doccano cannot be installed"

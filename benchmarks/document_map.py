@@ -76,7 +76,7 @@ def prepared(name):
 
 
 def quality(names):
-    """Print the scores of the map by words and memberships, by words alone, and around the topics."""
+    """Print the scores of the map by words and memberships, and by words alone."""
     for name in names:
         model, latent, truth = prepared(name)
         size = f"{name}, {len(truth):,} documents"
@@ -88,8 +88,6 @@ def quality(names):
         places, _ = maps.lay_out(maps.features(latent))
         print(f"{size}: map of the workbench, {time.process_time() - began:.0f} s: ", end="")
         print(scores(latent, places, truth), flush=True)
-        P = model.state_.judged.values
-        print(f"{size}: around topics: ", scores(latent, maps.around_topics(P, model.state_.topics.positions), truth))
 
 
 def peers(names):

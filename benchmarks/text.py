@@ -1,6 +1,6 @@
 """Speed and memory of TextVectorizer, as ratios against scikit-learn's TfidfVectorizer in the same run.
 
-    python benchmarks/text.py --texts 30000 --ngrams 1
+    python benchmarks/text.py --texts 30000
     taskset -c 0 python benchmarks/text.py --texts 300000 --threads 1
 
 The texts have 150 to 200 words, in sentences drawn from the PubMed file in TOPICSTEER_DATA.
@@ -59,7 +59,6 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--texts", type=int, default=30_000)
     parser.add_argument("--threads", type=int, default=None)
-    parser.add_argument("--ngrams", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--alone", action="store_true", help="leave scikit-learn out")
     options = parser.parse_args()
@@ -67,7 +66,6 @@ def main() -> None:
     texts = abstracts(options.texts)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     same = {
-        "ngram_range": (1, options.ngrams),
         "min_df": 5,
         "max_df": 0.5,
         "max_features": None,

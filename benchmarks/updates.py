@@ -105,12 +105,12 @@ def texts(documents, given, day, first, keep):
     order = [*here, *range(len(names), d)]
     errors = [
         objective(X, H, labels, free_in_labelled=False, penalties=penalties)
-        for H in (again.components_, online.estimator_.components_[order])
+        for H in (again.components_, online.state_.components[order])
     ]
     return {
         "documents": len(documents),
         "retained": len(online.state_.reservoir["rows"]),
-        "terms": [full.estimator_.components_.shape[1], X.shape[1]],
+        "terms": [full.state_.components.shape[1], X.shape[1]],
         "objective": errors,
         "ratio": errors[1] / errors[0],
         "macro average precision": precision,

@@ -166,9 +166,12 @@ class Side:
         self.take(f"{kind}/transformed", lambda key: v.array(key, reach(model, "transform")(self.new, **vectors)))
         self.take(f"{kind}/predicted", lambda key: v.items(key, reach(model, "predict")(self.new, **vectors)))
         self.take(f"{kind}/belief", lambda key: v.text(key, reach(model, "belief")))
-        for name, way in (("H", "components_"), ("W", "document_topics_"), ("objective", "objective_history_")):
+        ways = {"H": "components", "W": "document_topics", "objective": "objectives"}
+        for name, way in ways.items():
+            before = f"estimator_.{'objective_history' if name == 'objective' else way}_"
             self.take(
-                f"{kind}/{name}", lambda key, way=way: v.array(key, np.asarray(reach(model, f"estimator_.{way}")))
+                f"{kind}/{name}",
+                lambda key, names=(f"state_.{way}", before): v.array(key, np.asarray(reach(model, *names))),
             )
         self.take(f"{kind}/thresholds", lambda key: v.array(key, reach(model, "thresholds_")))
         if any(topics["labelled"].to_list()):

@@ -13,7 +13,7 @@ def main() -> None:
     for dtype in (np.float32, np.float64):
         kernels.prepare(dtype)
     texts = [f"{word} {word} word{number % 7}" for number in range(40) for word in ("green tea", "black coffee")]
-    TextVectorizer(ngram_range=(1, 2), lemmatizer=str.lower).fit_transform(texts)
+    TextVectorizer(lemmatizer=str.lower).fit_transform(texts)
     TopicModel(0).fit(texts, ["tea", "coffee"] * 20 + [None] * 40)
     if can_lay_out():
         lay_out(np.random.default_rng(0).random((50, 5)).astype(np.float32))

@@ -18,6 +18,6 @@ PUBLIC = {
     "topicsteer.analysis.agreement": "Estimate agreement cohen_kappa krippendorff_alpha",
     "topicsteer.analysis.explain": "Explanation",
     "topicsteer.analysis.evaluation": "Evaluation",
-    "topicsteer.report.plots": "shares term_bars",
+    "topicsteer.report.plots": "shares",
     "topicsteer.backends.block_folder": "BlockFolder BlockWriter",
 }

@@ -1,11 +1,10 @@
 """Run all checks and print one line per package; packages that are not installed are reported and skipped.
 
-Label Studio and doccano need other versions of shared packages. They have environments of their own, and the checks
-exchange files with them.
+doccano needs other versions of shared packages. It has an environment of its own, and the check exchanges
+files with it.
 """
 
 import importlib.util
-import json
 import subprocess
 import sys
 import tempfile
@@ -108,17 +107,6 @@ def comes_back(path, want, *, ids=True, **options):
     assert [set(names) for names in labels] == list(want.values()), labels
 
 
-def check_label_studio(folder):
-    for topics, want in EXPORTS:
-        tasks, config = exported(folder, topics, "label-studio", "label-studio-config")
-        assert [len(task["annotations"]) for task in json.loads(tasks.read_text())] == [2, 1, 1]
-        out = folder / f"out-{len(topics)}"
-        elsewhere("label-studio", "in_label_studio.py", tasks, config, out)
-        comes_back(out / "all.json", want)
-        comes_back(out / "all.csv", want)
-        comes_back(out / "min.json", want, ids=False)  # this format has ids of Label Studio
-
-
 def check_doccano(folder):
     for topics, want in EXPORTS:
         (path,) = exported(folder, topics, "jsonl")
@@ -149,7 +137,6 @@ def version_of(package):
 CHECKS = {
     "pandas": check_pandas,
     "polars": check_polars,
-    "label-studio": check_label_studio,
     "doccano": check_doccano,
 }
 

@@ -115,6 +115,12 @@ def fitting_sources() -> list[str]:
     return [*guide_sources(), Path(pipeline.__file__).read_text(encoding="utf-8")]
 
 
+def honest_sources() -> list[str]:
+    """Source of everything that decides on a printed number: the fit, shares, evaluation and agreement."""
+    parts = (estimates, survey_design, cross_fit, baselines, agreement)
+    return [*fitting_sources(), *(Path(part.__file__).read_text(encoding="utf-8") for part in parts)]
+
+
 class ShareTask:
     """The documents of a corpus, and the guides of a model that has seen some of their labels."""
 

@@ -1,6 +1,5 @@
 """TSNMF: topic-supervised NMF as a scikit-learn estimator."""
 
-import copy
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +23,7 @@ from topicsteer.nmf.loop import Callback
 from topicsteer.nmf.protocols import History, Parameters, Problem, Rows, TermConstraints, regularisation_of
 from topicsteer.nmf.solvers import RULES, check_settings
 from topicsteer.nmf.weights import many_weights
-from topicsteer.system.arrays import checked_csr
+from topicsteer.system.arrays import checked_csr, unmasked
 from topicsteer.system.failures import warn_user
 from topicsteer.system.files import Scratch
 from topicsteer.system.memory import refuse_beyond_memory
@@ -146,7 +145,7 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
             One label or list of labels per document (None, NaN or -1 = unlabelled), a dict ``{row: labels}``, or an
             indicator matrix. The entries of an indicator matrix are 1 (permitted), 0 (forbidden) or NaN (unknown).
         sample_weight : array of shape (n_documents,), default=None
-            Weight of each document, multiplied by its label weight.
+            Weight of each document, multiplied by its label weight. The largest is between 1e-6 and 1e12.
         error_weight : array or sparse matrix of shape (n_documents, n_terms), default=None
             The paper's full E, multiplied by the weights of documents. It needs ``solver="mu"``. In a sparse matrix,
             entries that are not stored have weight 0.
@@ -281,7 +280,7 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
         X : array of shape (n_documents, n_terms)
         """
         check_is_fitted(self)
-        return np.asarray(X) @ self.components_
+        return np.asarray(unmasked(X, "X")) @ self.components_
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """Names of the topics, as strings.
@@ -303,19 +302,6 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    def with_fitted(self, **attributes: Any) -> Self:
-        """Return a copy with other fitted attributes; this estimator does not change.
-
-        Parameters
-        ----------
-        **attributes
-            Values by name, such as ``components_``.
-        """
-        other = copy.copy(self)
-        for name, value in attributes.items():
-            setattr(other, name, value)
-        return other
 
     # --- from parameters and labels to a problem ---
 
@@ -377,7 +363,8 @@ class TSNMF(Parameters, TransformerMixin, BaseEstimator):
             return known
         if self.n_components < known:
             message = f"n_components={self.n_components} is less than the {known} known topics"
-            if self.n_components > 1 or self.topics is not None or not is_class_vector(y):
+            class_vector = isinstance(y, np.ndarray) and y.ndim == 1 and np.issubdtype(y.dtype, np.number)
+            if self.n_components > 1 or self.topics is not None or not class_vector:
                 raise ValueError(f"{message}. Use n_components >= {known}, or None for the known topics only.")
             # scikit-learn's checks set n_components = 1 for any number of classes, and expect a fit.
             warn_user(f"{message}: all {known} are kept, and there are no free topics.")
@@ -394,7 +381,7 @@ def check_matrix(estimator: object, X: Any, *, reset: bool) -> sp.csr_array:
         )
     if not sp.issparse(X) and len(getattr(X, "shape", ())) == 2:
         refuse_beyond_memory(X.shape[0] * X.shape[1] * 8, f"X is dense and, with {X.shape[0]} × {X.shape[1]} entries,")
-    X = checked_csr(X) if sp.issparse(X) else X
+    X = checked_csr(X) if sp.issparse(X) else unmasked(X, "X")
     X = validate_data(
         estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
     )
@@ -422,11 +409,13 @@ def _bad_entry(X: sp.csr_array, name: str) -> str:
 
 def check_sample_weight(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
     """One weight per document, in a new array."""
-    weight = np.ones(n) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
+    given = np.ones(n) if sample_weight is None else unmasked(sample_weight, "sample_weight")
+    weight = np.array(given, dtype=np.float64)
     if weight.shape != (n,):
         raise ValueError(f"sample_weight has shape {weight.shape}; expected one number per document, {(n,)}.")
     if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):
         raise ValueError("sample_weight must be finite and not negative, with at least one value above zero.")
+    check_scale(float(weight.max()), "sample_weight")
     return weight
 
 
@@ -438,15 +427,12 @@ def check_error_weight(error_weight: object, X: Rows, solver: str) -> sp.csr_arr
         raise ValueError(
             'error_weight, the full E, needs solver="mu". For one weight per document: sample_weight or label_weight.'
         )
-    E = checked_csr(error_weight, "error_weight") if sp.issparse(error_weight) else np.asarray(error_weight)
+    given = unmasked(error_weight, "error_weight")
+    E = checked_csr(given, "error_weight") if sp.issparse(given) else np.asarray(given)
     if E.shape != X.shape:
         raise ValueError(f"error_weight has shape {E.shape}; expected the shape of X, {X.shape}.")
     entries = np.asarray(E.data if sp.issparse(E) else E)
     if not (np.isfinite(entries).all() and (entries >= 0).all()):
         raise ValueError("error_weight has negative, NaN or infinite entries.")
+    check_scale(float(entries.max(initial=0)), "error_weight")
     return E.astype(X.dtype, copy=False)
-
-
-def is_class_vector(y: object) -> bool:
-    """Whether the labels are an array of numbers, the class vector of scikit-learn."""
-    return isinstance(y, np.ndarray) and y.ndim == 1 and np.issubdtype(y.dtype, np.number)

@@ -28,7 +28,7 @@ def answers(truth, right, generator):
 
 
 def sample_of(truth, rows, origin=None):
-    return Sample(rows, truth[rows].astype(float), origin or Origin.unknown(len(rows)), np.arange(len(rows)))
+    return Sample(rows, truth[rows].astype(float), origin or Origin.random(len(rows)), np.arange(len(rows)))
 
 
 @pytest.mark.filterwarnings("ignore:.*of the indicator matrix are all 0")
@@ -54,7 +54,7 @@ def test_widths_and_coverage(right, ratio):
 
 def test_missing_answers_have_the_mean_of_their_topic():
     coder = coder_of("gpt", ["tea", "milk", "(none)", None] * 5, 20, TOPICS)
-    sample = Sample(np.arange(8), np.zeros((8, 4)), Origin.unknown(8), np.arange(8))
+    sample = Sample(np.arange(8), np.zeros((8, 4)), Origin.random(8), np.arange(8))
     found, note = predictor_of(coder, sample)
     assert found.every[3].tolist() == pytest.approx([1 / 3, 1 / 3, 0, 1 / 3])
     assert found.every[:3].tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]]
@@ -79,7 +79,7 @@ def test_a_coder_that_saw_the_labels_is_left_out():
 
 
 def test_a_coder_without_answers():
-    sample = Sample(np.arange(2), np.zeros((2, 4)), Origin.unknown(2), np.arange(2))
+    sample = Sample(np.arange(2), np.zeros((2, 4)), Origin.random(2), np.arange(2))
     found, note = predictor_of(coder_of("gpt", [None] * 5, 5, TOPICS), sample)
     assert found is None
     assert "no answers" in note
@@ -101,7 +101,7 @@ def test_a_coder_that_treats_all_documents_alike_is_not_left_out():
     for _ in range(40):
         values = (rng.random((3000, 150)) < 0.01).astype(float)
         rows = np.sort(rng.choice(3000, 300, replace=False))
-        sample = Sample(rows, np.zeros((300, 1)), Origin.unknown(300), np.arange(300))
+        sample = Sample(rows, np.zeros((300, 1)), Origin.random(300), np.arange(300))
         assert not treats_differently(values, sample)
     values[rows, 0] = rng.random(300) < 0.1
     assert treats_differently(values, sample)

@@ -7,7 +7,7 @@ from sklearn.manifold import trustworthiness
 
 from topicsteer.analysis import map_layout as maps
 
-needs_umap = pytest.mark.skipif(not maps.can_lay_out(), reason="no umap-learn")
+needs_umap = pytest.mark.skipif(bool(maps.obstacle(99)), reason="no umap-learn")
 
 
 @pytest.fixture(scope="module")
@@ -92,15 +92,9 @@ def test_a_sample_contains_all_labelled_documents():
     assert len(maps.chosen_rows(1000, ~labelled, most=100)) == 100
 
 
-def test_without_a_layout_documents_lie_around_their_topics():
-    rng = np.random.default_rng(0)
-    main = np.arange(400) % 4
-    P = np.hstack([0.85 * np.eye(4)[main] + 0.03 * rng.random((400, 4)), 0.05 * np.ones((400, 1))])
-    positions = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    places = maps.around_topics(P, positions)
-    centres = np.array([places[main == k].mean(axis=0) for k in range(4)])
-    own = ((places[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
-    assert (own == main).mean() > 0.95
-    assert places.min() == 0
-    assert places.max() == 1
-    assert np.array_equal(places, maps.around_topics(P, positions))
+def test_the_reason_why_there_is_no_map(monkeypatch):
+    monkeypatch.setattr(maps, "find_spec", lambda name: name)
+    assert maps.obstacle(50) == ""
+    assert maps.obstacle(49) == "A document map needs 50 documents or more."
+    monkeypatch.setattr(maps, "find_spec", lambda name: None)
+    assert maps.obstacle(50) == "The document map needs umap-learn: pip install umap-learn."

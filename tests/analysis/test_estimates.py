@@ -25,7 +25,7 @@ def corpus(seed, share=(0.05, 0.2, 0.4), noise=1.0, bias=0.0, n=N):
 def drawn(truth, guess, rows, columns=None, clusters=None):
     """The sample of some rows, and the predictions."""
     rows = np.sort(rows) if columns is None else rows
-    origin = Origin.unknown(len(rows)) if columns is None else Origin.of(columns, len(rows))
+    origin = Origin.random(len(rows)) if columns is None else Origin.of(columns, len(rows))
     sample = Sample(rows, truth[rows], origin, np.arange(len(rows)) if clusters is None else clusters)
     return sample, [Predictions(guess, guess[rows])]
 
@@ -145,7 +145,7 @@ def test_labels_where_each_stands_for_few_documents_count_less():
 def test_unequal_probabilities_taken_for_equal_ones_do_not_cover():
     def forgotten(rng, truth, guess):
         sample, predictions = by_probability(rng, truth, guess)
-        unknown = Sample(sample.rows, sample.labels, Origin.unknown(len(sample.rows)), sample.clusters)
+        unknown = Sample(sample.rows, sample.labels, Origin.random(len(sample.rows)), sample.clusters)
         return unknown, [Predictions(guess * 0, predictions[0].labelled * 0)]
 
     assert coverage(forgotten, draws=60, share=(0.05,))[0] < 0.8
@@ -212,7 +212,7 @@ def test_copies_in_one_cluster_are_worth_one_document():
     once, predictions = drawn(truth, guess, rows)
     four = np.repeat(np.arange(500), 4)
     copies = np.flatnonzero(np.isin(four, rows))
-    sample = Sample(copies, truth[four][copies], Origin.unknown(400), four[copies])
+    sample = Sample(copies, truth[four][copies], Origin.random(400), four[copies])
     found = estimate(sample, [Predictions(guess[four], guess[four][copies])])
     alone = estimate(
         Sample(copies, sample.labels, sample.origin, np.arange(400)), [Predictions(guess[four], guess[four][copies])]

@@ -115,3 +115,12 @@ def test_dates_of_numpy_and_pandas() -> None:
     days = list(pd.to_datetime(["2024-01-05", None, "2024-03-01"]))
     assert Groups.of(days, "date", "month").names == ("2024-01", "2024-03", MISSING)
     assert np.array_equal(Groups.of(days, "date", "month").codes, [0, 2, 1])
+
+
+@pytest.mark.parametrize(("dates", "is_date"), [(91, True), (90, True), (89, False), (60, False)])
+def test_a_column_is_read_as_dates_if_nine_of_ten_values_are(dates, is_date):
+    values = [f"2024-{1 + k % 12:02}-03" for k in range(dates)] + [f"text {k}" for k in range(100 - dates)]
+    assert (Groups.of(values, "when").period is not None) == is_date
+    if not is_date:
+        with pytest.raises(ValueError, match="has few dates"):
+            Groups.of(values, "when", period="month")

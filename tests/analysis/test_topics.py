@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from problems import make_topics
-from scipy.spatial.distance import pdist, squareform
 
 from topicsteer.analysis.topics import Topics, name_free_topics, proportions
 
@@ -116,7 +115,6 @@ def test_an_empty_topic_has_no_terms_and_no_documents(topics):
     empty = Topics(topics.names, 3, topics.vocabulary, H, W, topics.ids, topics.labelled)
     assert empty.top_terms(4) == empty.top_documents(4) == []
     assert empty.mean_memberships[4] == 0
-    assert np.isfinite(empty.positions).all()
 
 
 def test_top_documents_by_proportion_then_by_weight():
@@ -134,42 +132,6 @@ def test_table_has_a_row_for_each_topic(topics):
     assert table["kind"] == ["known"] * 3 + ["free"] * 2
     assert table["labelled"][3:] == [0, 0]
     assert table["terms"][0] == ", ".join(topics.top_terms(0, 3))
-
-
-def test_similarity_is_the_cosine(topics):
-    assert_allclose(topics.similarity, 1 - squareform(pdist(topics.H, "cosine")), atol=1e-12)
-
-
-def with_similarity(similarity):
-    """Topics whose terms have the given cosines."""
-    values, vectors = np.linalg.eigh(similarity)
-    H = vectors * np.sqrt(np.clip(values, 0, None))
-    d = len(H)
-    return Topics(tuple(map(str, range(d))), d, np.arange(d).astype(str), H, np.eye(d), range(d), np.ones(d, int))
-
-
-def test_positions_keep_distances_that_fit_in_a_plane():
-    rng = np.random.default_rng(1)
-    points = rng.random((6, 2)) * 0.3
-    distance = squareform(pdist(points))
-    topics = with_similarity(1 - distance)
-    assert_allclose(topics.similarity, 1 - distance, atol=0.02)  # nearly a Gram matrix
-    assert_allclose(squareform(pdist(topics.positions)), 1 - topics.similarity, atol=0.05)
-
-
-@pytest.mark.parametrize("d", [1, 2, 3, 30])
-def test_positions_have_two_columns_around_the_middle(d):
-    positions = make_topics(known=d, free=0, names=tuple(map(str, range(d)))).positions
-    assert positions.shape == (d, 2)
-    assert_allclose(positions.sum(axis=0), 0, atol=1e-9)
-
-
-def test_positions_have_a_fixed_sign_and_do_not_depend_on_the_order_of_topics(topics):
-    order = np.array([4, 2, 0, 1, 3])
-    moved = Topics(topics.names, 3, topics.vocabulary, topics.H[order], topics.W, topics.ids, topics.labelled)
-    assert_allclose(moved.positions, topics.positions[order], atol=1e-9)
-    farthest = np.abs(topics.positions).argmax(axis=0)
-    assert (topics.positions[farthest, [0, 1]] > 0).all()
 
 
 def test_names_of_free_topics_are_distinct():

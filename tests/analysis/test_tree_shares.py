@@ -38,7 +38,7 @@ def shares_of(forest, has, rng, labelled=300, depth=0.0, groups=None):
     for k in forest.roots:
         short = (labels[:, k] == 1) & (rng.random(labelled) < depth)
         labels[np.ix_(short, list(forest.descendants(k)))] = np.nan
-    sample = Sample(rows, labels, Origin.unknown(labelled), np.arange(labelled))
+    sample = Sample(rows, labels, Origin.random(labelled), np.arange(labelled))
     names = [*(f"t{k}" for k in range(len(forest))), "(none)"]
     tree = TreeColumns(forest)
     return prevalence(names, len(forest), sample, [Predictions(P, P[rows])], len(P), groups, tree=tree)

@@ -22,8 +22,8 @@ TOPICS = {"topic": ["a", "b"], "topicsteer": [0.9, 0.2], "logistic regression": 
 def test_a_baseline_that_is_ahead_somewhere_is_named():
     verdict = compare(table([0.9, 0.8, 0.8, 0.5], [0.7, 0.8, 0.7, 0.6]), TOPICS)
     assert str(verdict) == (
-        "By average precision, topicsteer finds the hidden labels best. Logistic regression is ahead in recall "
-        "(0.600 against 0.500). Logistic regression is ahead in 1 of 2 topics."
+        "By average precision, topicsteer finds the hidden labels best. Logistic regression is ahead in recall. "
+        "Logistic regression is ahead in 1 of 2 topics."
     )
     assert tones(verdict) == ["good", "bad", "neutral"]
 
@@ -32,7 +32,7 @@ def test_a_baseline_that_wins_comes_first():
     verdict = compare(table([0.5, 0.5, 0.8, 0.5], [0.7, 0.8, 0.7, 0.5]), TOPICS | {"topicsteer": [0.9, 0.9]})
     assert verdict.findings[0].tone == "bad"
     assert str(verdict).startswith("By average precision, logistic regression finds the hidden labels better")
-    assert "macro average precision (0.700 against 0.500), micro average precision" in str(verdict)
+    assert "macro average precision, micro average precision" in str(verdict)
     assert "topics." not in str(verdict)
 
 

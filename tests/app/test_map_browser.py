@@ -53,7 +53,7 @@ def project(tmp_path):
     x = (SUBJECTS + 0.2 + 0.6 * rng.random(90)) / 3
     places = np.stack([x, 0.1 + 0.8 * rng.random(90)], axis=1).astype(np.float32)
     project = Project.open(path)
-    project.set({STORED: stored_layout(Layout(np.arange(90), places, 1.2, "umap", 90))})
+    project.set({STORED: stored_layout(Layout(np.arange(90), places, 1.2, 90))})
     LabelSession(project).change_settings(refit_after=0)
     project.close()
     return path

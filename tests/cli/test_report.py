@@ -29,6 +29,7 @@ def table(tmp_path_factory):
             "id": [f"d{k}" for k in range(120)],
             "text": texts,
             "labels": labels,
+            "chosen": ["random" if label else None for label in labels],
             "region": region,
             "date": [f"2024-{month:02}-15" for month in months],
         }
@@ -55,18 +56,16 @@ def test_groups_and_time_in_the_page(run, model, table, tmp_path):
 
 
 def test_shares_of_random_labels_alone(run, model, table, tmp_path):
-    out, drawn = tmp_path / "report.html", tmp_path / "drawn.csv"
-    run("report", model, table, "--no-map", "--out", out)
+    out, plain = tmp_path / "report.html", tmp_path / "plain.csv"
+    pl.read_csv(table).drop("chosen").write_csv(plain)
+    TopicModel(0).fit(str(plain)).save(tmp_path / "model")
+    run("report", tmp_path / "model", plain, "--no-map", "--out", out)
     page = out.read_text()
     assert 'id="shares-0"' not in page
     assert "label 50 documents at random, drawn with suggest --for shares -n 50" in page
     assert "--by <bdi>region</bdi>" in page
     assert "--by <bdi>date</bdi>" in page
-    read = pl.read_csv(table)
-    chosen = [None if label is None else "random" for label in read["labels"]]
-    read.with_columns(pl.Series("chosen", chosen)).write_csv(drawn)
-    TopicModel(0).fit(str(drawn)).save(tmp_path / "model")
-    assert run("report", tmp_path / "model", drawn, "--no-map", "--out", out)[0] == 0
+    assert run("report", model, table, "--no-map", "--out", out)[0] == 0
     page = out.read_text()
     assert 'id="shares-0"' in page
     assert 'id="shares-1"' not in page

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 from topicsteer.corpora import ReadError, ReadOptions, TableStream, read_documents, read_labels, read_table
+from topicsteer.corpora.columns import indicator
 from topicsteer.corpora.label_files import read_predictions
 
 BODY = "a long enough text about the weather in town, row {}"
@@ -132,3 +133,19 @@ def test_every_row_is_kept_in_order(tmp_path):
     assert [text for part in whole for text in part.texts] == block.texts
     assert whole.report.left_out == block.report.left_out
     assert block.texts == ["rain", "end"]
+
+
+@pytest.mark.parametrize("has", ["1", "true", "yes", "y", "x", "Y", " Yes ", "1.0", 1, 1.0, True])
+def test_cells_of_a_topic_that_a_document_has(has):
+    assert indicator("tea", has) is True
+
+
+@pytest.mark.parametrize("lacks", ["0", "false", "no", "n", "N", " No ", "0.0", 0, 0.0, False])
+def test_cells_of_a_topic_that_a_document_does_not_have(lacks):
+    assert indicator("tea", lacks) is False
+
+
+@pytest.mark.parametrize("wrong", ["2", "maybe", "ny", "nn", 2, 0.5, [1]])
+def test_other_cells_of_a_topic_are_refused(wrong):
+    with pytest.raises(ValueError, match="expected 1, 0 or an empty cell"):
+        indicator("tea", wrong)

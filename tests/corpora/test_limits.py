@@ -83,6 +83,17 @@ def test_honest_files_are_read_and_users_can_raise_the_limit(tmp_path, monkeypat
         read_documents(path, ReadOptions())
 
 
+def test_the_limit_follows_the_size_of_the_file(tmp_path, monkeypatch):
+    """As `threats.md` says: a hundred times the size, and at least 1 GB."""
+    monkeypatch.delenv("TOPICSTEER_UNPACKED", raising=False)
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(b"0" * 1000)
+    assert limit_of(path) == 1 << 30
+    with open(path, "r+b") as file:
+        file.truncate(1 << 30)  # without using the disk
+    assert limit_of(path) == 100 << 30
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gzip", "parquet", "names"])
 def test_a_bomb_is_refused_under_a_memory_limit(tmp_path, kind):

@@ -285,7 +285,7 @@ def test_p_none_is_calibrated_like_a_logistic_regression(seed):
     task, hidden, outside = hidden_scores(seed=seed)
     hidden[5] = np.nan  # never hidden
     tops = np.array([True, True])
-    found = calibrate_none(Learnt(hidden), task, tops)
+    found = calibrate_none(Learnt(hidden), task, tops, np.ones(len(task.rows), dtype=bool))
     rows = np.flatnonzero(np.isfinite(hidden).all(axis=1))
     P = 1 / (1 + np.exp(-hidden[rows].astype(float)))
     x = logit(P[:, 2:].sum(axis=1) / P.sum(axis=1))
@@ -293,7 +293,9 @@ def test_p_none_is_calibrated_like_a_logistic_regression(seed):
     assert grid[0] == min(grid)
     assert grid[0] <= min(penalised(found - shift, x, outside[rows]) for shift in 0.01 * np.eye(2))
     plain = LogisticRegression(C=1e9).fit(x[:, None], outside[rows])
-    many = calibrate_none(Learnt(np.tile(hidden, (200, 1))), copies(task, 200), tops)
+    many = calibrate_none(
+        Learnt(np.tile(hidden, (200, 1))), copies(task, 200), tops, np.ones(200 * len(task.rows), dtype=bool)
+    )
     np.testing.assert_allclose(many, [plain.coef_[0, 0], plain.intercept_[0]], rtol=0.02)  # the pull fades
 
 
@@ -308,13 +310,21 @@ def copies(task, times):
 
 def test_few_labelled_outsiders_leave_p_none_as_it_is():
     task, hidden, outside = hidden_scores()
+    drawn = np.ones(len(task.rows), dtype=bool)
     for own in (outside, ~outside):
         states = task.states.copy()
         states[np.flatnonzero(own)[FEW_LABELS - 1 :]] = -1
-        unchanged = calibrate_none(Learnt(hidden), replace(task, states=states), np.array([True, True]))
+        unchanged = calibrate_none(Learnt(hidden), replace(task, states=states), np.array([True, True]), drawn)
         assert unchanged.tolist() == [1, 0]
     hidden[:] = np.nan
-    assert calibrate_none(Learnt(hidden), task, np.array([True, True])).tolist() == [1, 0]
+    assert calibrate_none(Learnt(hidden), task, np.array([True, True]), drawn).tolist() == [1, 0]
+
+
+def test_labels_that_were_not_drawn_at_random_leave_p_none_as_it_is():
+    task, hidden, _ = hidden_scores()
+    none = np.zeros(len(task.rows), dtype=bool)
+    assert calibrate_none(Learnt(hidden), task, np.array([True, True]), none).tolist() == [1, 0]
+    assert calibrate_none(Learnt(hidden), task, np.array([True, True]), ~none).tolist() != [1, 0]
 
 
 def test_p_none_is_the_share_of_the_groups():

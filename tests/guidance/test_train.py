@@ -27,9 +27,9 @@ from topicsteer.labels.supervision import Supervision
 from topicsteer.text import TextVectorizer
 
 
-def learn(X, labels, names=None, *, E=None, vectors=None, threads=1, **options):
+def learn(X, labels, names=None, *, E=None, vectors=None, threads=1, drawn=None, **options):
     rows = as_rows(X) if sp.issparse(X) else X
-    return learn_guide(Sample(rows, labels, E, vectors, threads=threads), names, **options)
+    return learn_guide(Sample(rows, labels, E, vectors, threads=threads, drawn=drawn), names, **options)
 
 
 def labels_of(which, topics, per_topic, more=None):
@@ -315,7 +315,8 @@ def test_p_none_is_calibrated_by_labelled_outsiders(eight):
     rng = np.random.default_rng(0)
     drawn = rng.choice(320, 90, replace=False).tolist()
     given = {i: int(which[i]) if which[i] < 5 else "(none)" for i in drawn}
-    guide = learn(X, supervise(given, 320, topics=range(5)))
+    assert learn(X, supervise(given, 320, topics=range(5))).none.tolist() == [1, 0]  # nobody knows how they were chosen
+    guide = learn(X, supervise(given, 320, topics=range(5)), drawn=np.isin(np.arange(320), drawn))
     assert guide.open
     assert guide.none.tolist() != [1, 0]
     rest = np.setdiff1d(np.arange(320), drawn)

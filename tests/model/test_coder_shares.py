@@ -23,7 +23,7 @@ def model(truth):
     texts = [" ".join([*generator.choice(WORDS[name].split(), 1), *generator.choice(every, 5)]) for name in truth]
     labels = {int(row): truth[row] for row in generator.choice(N, 60, replace=False)}
     documents = Documents([f"d{i}" for i in range(N)], texts, [[labels[i]] if i in labels else [] for i in range(N)])
-    return TopicModel(free_topics=0, world="closed").fit(documents)
+    return TopicModel(free_topics=0, world="closed").fit(documents, chosen="random")
 
 
 def width(found):
@@ -54,11 +54,12 @@ def test_a_coder_that_saw_the_labels_changes_nothing(model, truth):
 def test_the_paper_trail_has_the_shares(model, truth):
     coders = {"copy": list(truth)}
     found = model.findings.shares(coders=coders)
-    page = model.findings.methods(coders=coders, shares=found)
+    page = model.findings.methods(shares=found)
     name = found.topics[int(np.argmax(found.share[0]))]
     k = found.topics.index(name)
-    assert f"{name} {found.share[0, k]:.1%} ({found.low[0, k]:.1%} to {found.high[0, k]:.1%})" in page.splitlines()[2]
-    assert "it is assumed that they were drawn at random" in page
+    numbers = f"{found.share[0, k]:.1%} | {found.low[0, k]:.1%} | {found.high[0, k]:.1%}"
+    assert any(line.startswith(f"| {name} ") and numbers in line for line in page.splitlines())
+    assert "how documents were chosen: 60 at random" in page
 
 
 def test_the_origin_of_labels_is_in_the_paper_trail(truth):

@@ -2,7 +2,6 @@ import json
 import re
 
 import numpy as np
-import polars as pl
 import pytest
 from problems import make_open_corpus
 from sklearn.manifold import trustworthiness
@@ -15,7 +14,7 @@ from topicsteer.system.values import NONE
 
 pytestmark = pytest.mark.slow
 
-needs_umap = pytest.mark.skipif(not maps.can_lay_out(), reason="no umap-learn")
+needs_umap = pytest.mark.skipif(bool(maps.obstacle(99)), reason="no umap-learn")
 SUBJECTS = np.repeat(["tea", "coffee", "chess", "boat", "violin"], 80)
 
 
@@ -27,39 +26,39 @@ def model():
 
 
 @pytest.fixture(scope="module")
-def table(model):
-    return model.findings.document_map()
-
-
-def test_the_map_has_every_document_with_its_main_topic(model, table):
-    assert table.columns == ["id", "x", "y", "topic", "kind", "membership", "labelled", "text"]
-    assert table["id"].to_list() == model.state_.topics.ids
-    P = model.memberships()
-    for row in table.iter_rows(named=True):
-        own = P.row(by_predicate=pl.col("id") == row["id"], named=True)
-        assert row["membership"] == pytest.approx(own[row["topic"]], abs=1e-6)
-    found = table["topic"].to_numpy()
-    for subject in ("tea", "coffee"):
-        assert (found[subject == SUBJECTS] == subject).mean() > 0.9
-    others = table.filter(~pl.Series(np.isin(SUBJECTS, ["tea", "coffee"])))
-    assert (others["kind"] != "known").mean() > 0.9
-    assert set(table["topic"]) <= {*model.state_.topics.names, NONE}
-    assert table["labelled"].sum() == 16
+def mapped(model):
+    return document_map(model)
 
 
 @needs_umap
-def test_similar_documents_are_close(model, table):
-    XY = table.select("x", "y").to_numpy()
+def test_the_map_has_every_document_with_its_main_topic(model, mapped):
+    assert mapped.ids == model.state_.topics.ids
+    assert mapped.texts == model.documents_.texts
+    found, P = mapped.map, model.state_.judged.values
+    np.testing.assert_allclose(found.membership, P[np.arange(400), found.topic], atol=1e-6)
+    names = np.array(found.names)[found.topic]
+    for subject in ("tea", "coffee"):
+        assert (names[subject == SUBJECTS] == subject).mean() > 0.9
+    assert (found.topic[~np.isin(SUBJECTS, ["tea", "coffee"])] >= 2).mean() > 0.9
+    assert found.names == (*model.state_.topics.names, NONE)
+    assert found.labelled.sum() == 16
+
+
+@needs_umap
+def test_similar_documents_are_close(model, mapped):
+    XY = mapped.map.layout.places * [mapped.map.layout.aspect, 1]
     assert trustworthiness(model.matrix_, XY, n_neighbors=10, metric="cosine") > 0.75
     square = ((XY[:, None] - XY[None]) ** 2).sum(axis=2)
     np.fill_diagonal(square, np.inf)
     assert (SUBJECTS[square.argmin(axis=1)] == SUBJECTS).mean() > 0.95
 
 
-def test_a_loaded_model_has_the_same_map(model, table, tmp_path):
+@needs_umap
+def test_a_loaded_model_has_the_same_map(model, mapped, tmp_path):
     model.save(tmp_path / "model")
-    loaded = TopicModel.load(tmp_path / "model").attach(model.documents_)
-    assert loaded.findings.document_map().equals(table)
+    loaded = document_map(TopicModel.load(tmp_path / "model").attach(model.documents_))
+    assert np.array_equal(loaded.map.layout.places, mapped.map.layout.places)
+    assert np.array_equal(loaded.map.topic, mapped.map.topic)
 
 
 @needs_umap
@@ -72,20 +71,15 @@ def test_labelled_documents_are_not_set_apart(model):
     assert mapped.labelled[square.argmin(axis=1)].mean() < 0.6
 
 
-def test_without_umap_or_texts_documents_lie_around_their_topics(model, monkeypatch, tmp_path):
-    model.save(tmp_path / "model")
-    bare = TopicModel.load(tmp_path / "model")
-    without_texts = document_map(bare)
-    assert without_texts.map.layout.how == "topics"
-    assert without_texts.texts is None
-    assert "text" not in bare.findings.document_map().columns
-    monkeypatch.setattr(maps, "can_lay_out", lambda: False)
-    without_umap = document_map(model)
-    assert without_umap.map.layout.how == "topics"
-    assert np.array_equal(without_umap.map.layout.places, without_texts.map.layout.places)
-    assert np.array_equal(without_umap.map.topic, without_texts.map.topic)
+def test_without_umap_a_report_has_a_note_in_place_of_the_map(model, monkeypatch, tmp_path):
+    monkeypatch.setattr(maps, "find_spec", lambda name: None)
+    model.report(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert "The document map needs umap-learn" in page
+    assert 'id="documents"' not in page
 
 
+@needs_umap
 def test_a_sample_of_a_large_corpus_has_all_labelled_documents(model):
     mapped = document_map(model, most=60)
     assert len(mapped.map) == len(mapped.ids) == len(mapped.texts) == 60
@@ -97,13 +91,14 @@ def test_a_sample_of_a_large_corpus_has_all_labelled_documents(model):
 
 def test_a_given_layout_is_used(model, tmp_path):
     places = np.random.default_rng(0).random((400, 2)).astype(np.float32)
-    layout = maps.Layout(np.arange(400), places, 1.0, "umap", 400)
+    layout = maps.Layout(np.arange(400), places, 1.0, 400)
     assert document_map(model, layout).map.layout is layout
     model.report(tmp_path / "r.html", map=layout)
     points = re.search(r'id="map-points">(.*?)</script>', (tmp_path / "r.html").read_text())[1]
     assert len(json.loads(points)["topics"]) == len(model.state_.topics.names) + 1
 
 
+@needs_umap
 def test_a_report_without_the_map_contains_no_further_documents(model, tmp_path):
     model.report(tmp_path / "with.html")
     model.report(tmp_path / "without.html", map=False)
@@ -114,6 +109,7 @@ def test_a_report_without_the_map_contains_no_further_documents(model, tmp_path)
     assert 'id="documents"' not in without
 
 
+@needs_umap
 def test_a_model_without_labels_has_a_map():
     texts, _ = make_open_corpus(n=20)
     mapped = document_map(TopicModel(3, threads=1).fit(texts))
@@ -122,6 +118,7 @@ def test_a_model_without_labels_has_a_map():
     assert np.isfinite(mapped.map.layout.places).all()
 
 
-def test_a_tiny_corpus_has_a_map():
+def test_a_tiny_corpus_has_no_map(tmp_path):
     model = TopicModel(0).fit(["green tea", "black coffee", "tea again"], ["tea", "coffee", None])
-    assert len(model.findings.document_map()) == 3
+    model.report(tmp_path / "r.html")
+    assert maps.obstacle(3) in (tmp_path / "r.html").read_text()

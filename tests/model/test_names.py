@@ -39,12 +39,12 @@ def test_a_topic_without_a_word_of_the_corpus_is_reported_and_stays_empty():
     assert not any("No document seems" in str(warning.message) for warning in caught)
     assert not any("starts like a free topic" in str(warning.message) for warning in caught)
     assert not model.state_.known_memberships[:, 0].any()
-    assert not model.estimator_.components_[0].any()
+    assert not model.state_.components[0].any()
     assert not np.asarray(model.state_.topics.proportions)[:, 0].any()
     with pytest.warns(UserWarning, match="Nothing ties these topics"):
         alone = TopicModel(2, topics=["chocolate"], embeddings=None).fit(TEXTS)
     assert alone.guide_ is None
-    assert not alone.estimator_.components_[0].any()
+    assert not alone.state_.components[0].any()
 
 
 def test_a_name_finds_documents_by_meaning():
@@ -174,4 +174,4 @@ def test_names_of_a_corpus_on_disk(tmp_path):
     np.testing.assert_allclose(on_disk.state_.known_memberships, in_memory.state_.known_memberships, atol=1e-6)
     with pytest.warns(UserWarning, match="Nothing ties these topics"):
         empty = TopicModel(1, topics=["chocolate"], embeddings=None).fit(corpus, folder=tmp_path / "other")
-    assert not empty.estimator_.components_[0].any()
+    assert not empty.state_.components[0].any()

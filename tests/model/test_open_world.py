@@ -9,7 +9,6 @@ from problems import planted_texts
 from scipy.optimize import linear_sum_assignment
 
 from topicsteer import TopicModel
-from topicsteer.text import TextVectorizer
 
 pytestmark = pytest.mark.slow
 
@@ -266,15 +265,3 @@ def test_marked_outsiders_without_free_topics_are_no_mistake():
     labels = ["tea", "coffee", "(none)"] * 5 + [None] * 15
     model = TopicModel(free_topics=0).fit(texts, labels)  # a warning would be an error
     assert model.state_.topics.n_known == 2
-
-
-@pytest.mark.parametrize("segmented", [False, True])
-def test_names_of_chinese_free_topics_are_words_not_pairs_of_characters(segmented):
-    words = {"tea": ["绿茶", "茶叶", "茶壶"], "free": ["机器学习", "神经网络", "数据库"]}
-    rng = np.random.default_rng(0)
-    topics, between = ["tea", "free"] * 30, " " if segmented else "，"
-    texts = [between.join([*rng.choice(words[name], 4), *rng.choice(list("甲乙丙丁戊己"), 2)]) for name in topics]
-    labels = [name if name == "tea" and i < 20 else None for i, name in enumerate(topics)]
-    model = TopicModel(1, world="open", vectorizer=TextVectorizer(segmented=segmented)).fit(texts, labels)
-    (name,) = model.state_.topics.names[1:]
-    assert set(name.split(", ")) < set(words["free"])

@@ -114,7 +114,7 @@ def test_guides_with_embeddings_side_by_side():
     texts, topics = pile(200)
     E = np.array([[name in own for name in WORDS] for own in topics]) + 0.1
     labels = {row: topics[row] or ["(none)"] for row in range(60)}
-    model = TopicModel(1, world="closed").fit(texts, labels, embeddings=E)
+    model = TopicModel(1, world="closed").fit(texts, labels, chosen="random", embeddings=E)
     assert model.guide_.embedding
     guides = [model.guide_, relearn(model, without(model.state_.supervision, np.arange(20)))]
     X = model.matrix_
@@ -192,9 +192,9 @@ def test_none_is_calibrated_to_random_labels_alone():
     for name, more in (("random", columns), ("unknown", {})):
         model = TopicModel(2, world="open").fit(Documents(given.ids, given.texts, labels, more))
         means[name] = float(model.state_.memberships[:, -1].mean())
+        assert (model.guide_.none.tolist() == [1, 0]) == (name == "unknown")
     truth = np.mean([not own for own in topics])
     assert abs(means["random"] - truth) < 0.06
-    assert means["unknown"] < means["random"]
 
 
 def test_a_trend_is_a_line_through_the_shares(fitted):
@@ -213,16 +213,41 @@ def test_sentences_tell_what_is_assumed(fitted):
     assert model.findings.shares().sentences[0] == "Labels: 120 drawn at random."
     given, _ = documents()
     plain = Documents(given.ids, given.texts, given.labels)
-    found = TopicModel(1).fit(plain).findings.shares()
-    assert found.sentences[0].startswith("How the 120 labelled documents were chosen is not known: it is assumed")
+    found = TopicModel(1).fit(plain, chosen="random").findings.shares()
+    assert found.sentences[0] == "Labels: 120 drawn at random."
     assert not any("Warning" in line for line in found.sentences)
+
+
+def test_labels_of_unknown_origin_give_no_share():
+    given, _ = documents()
+    found = TopicModel(1).fit(Documents(given.ids, given.texts, given.labels)).findings.shares()
+    assert np.isnan(found.share).all()
+    assert found.sentences[0].startswith("No label is known to be drawn at random, so no share is known")
+    assert 'fit(..., chosen="random")' in found.sentences[0]
+
+
+def test_a_whole_corpus_needs_no_draw():
+    texts, topics = pile(200)
+    found = TopicModel(0).fit(texts, [own[:1] or ["(none)"] for own in topics]).findings.shares()
+    share = np.mean([own[:1] == ["rail"] for own in topics])
+    assert found.share[0, found.topics.index("rail")] == pytest.approx(share, abs=1e-6)
+
+
+def test_the_origin_of_some_documents():
+    texts, topics = pile(300)
+    chosen = ["random" if row < 60 else None for row in range(300)]
+    model = TopicModel(1).fit(texts, {row: topics[row] or ["(none)"] for row in range(90)}, chosen=chosen)
+    assert model.state_.label_origin.by_chance.tolist() == [row < 60 for row in range(300)]
+    with pytest.raises(ValueError, match="chosen"):
+        TopicModel(1).fit(texts, {0: "rail", 1: "tea"}, chosen="by hand")
 
 
 def test_labels_chosen_by_topic_are_noticed():
     texts, topics = pile(1500)
     rail = [row for row, own in enumerate(topics) if own == ["rail"]][:60]
     tea = [row for row, own in enumerate(topics) if own == ["tea"]][:60]
-    found = TopicModel(1).fit(texts, {row: topics[row] for row in (*rail, *tea)}).findings.shares()
+    labels = {row: topics[row] for row in (*rail, *tea)}
+    found = TopicModel(1).fit(texts, labels, chosen="random").findings.shares()
     assert any("do not look like the others" in line and "rail (too many)" in line for line in found.sentences)
 
 

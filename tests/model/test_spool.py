@@ -78,7 +78,7 @@ def test_every_kind_of_file_is_what_it_is_in_memory(tmp_path, name):
 
 @pytest.mark.usefixtures("small_pieces")
 def test_options_are_those_of_the_parts(tmp_path, source):
-    vectorizer = TextVectorizer(ngram_range=(1, 2), stop_words=["ship"], min_df=1, threads=1)
+    vectorizer = TextVectorizer(stop_words=["ship"], min_df=1, threads=1)
     found = spool(source, tmp_path / "spool", ReadOptions(id="id", labels=False), vectorizer=vectorizer, **SMALL)
     assert_same(found, source, vectorizer, id="id", labels=False)
     with pytest.raises(ReadError, match="there is no column 'nothing'"):

@@ -164,7 +164,7 @@ def test_plain_values_survive_as_they_are(model, saved):
         {},
         {"free_topics": 3, "complete": False, "random_state": 7, "threads": 1},
         {"topics": ["rail", "tea", "coffee"], "keywords": {"tea": ["pot"]}, "banned": {"rail": ["mug"]}},
-        {"descriptions": {"rail": "trains"}, "vectorizer": TextVectorizer(ngram_range=(1, 2), stop_words=["cup"])},
+        {"descriptions": {"rail": "trains"}, "vectorizer": TextVectorizer(stop_words=["cup"])},
         {"topics": Codebook((Topic(8, "rail"), Topic(3, "coffee", description="beans"), Topic(5, "tea")))},
     ],
     ids=["defaults", "plain", "words", "vectorizer", "codebook"],

@@ -291,7 +291,7 @@ def test_report_is_written(model, tmp_path):
 def test_guidance_steers_the_factorisation_of_old_and_new_documents_alike():
     guided = TopicModel(1).fit(TEXTS, LABELS)
     np.testing.assert_allclose(np.linalg.norm(guided.state_.topics.H, axis=1), 1, rtol=1e-5)
-    assert guided.estimator_.label_weight is None
+    assert guided.state_.estimator["label_weight"] is None
     unlabelled = [i for i, labels in enumerate(LABELS) if not labels]
     new = guided.transform([TEXTS[i] for i in unlabelled])
     np.testing.assert_allclose(new, guided.state_.topics.W[unlabelled], atol=0.02)

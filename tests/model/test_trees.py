@@ -209,7 +209,6 @@ def test_questions_to_a_tree(fitted, tmp_path):
     assert model.findings.disagreements({"vague": [[one[0].partition("/")[0]] for one in answers]}).is_empty()
     wrong = [["arts/(none)"] if leaf == "film" else one for leaf, one in zip(truth, answers, strict=True)]
     assert set(model.findings.disagreements({"gpt": wrong})["people"]) == {"film"}
-    assert "The codebook had 6 topics on 2 levels" in model.findings.methods()
     assert "complete: no other known topics" in model.findings.methods()
     assert model.explain(texts[0]).names
 

@@ -68,7 +68,7 @@ def test_new_documents_are_taken_in_as_a_fit_to_all_would(model):
     labelled = again.state_.supervision.labelled
     assert np.array_equal(model.state_.supervision.labelled, labelled)
     assert np.array_equal(model.state_.known_memberships[labelled], again.state_.known_memberships[labelled])
-    a, b = (m.estimator_.objective_history_[-1] for m in (model, again))
+    a, b = (m.state_.objectives[-1] for m in (model, again))
     assert a == pytest.approx(b, rel=0.05)
 
 
@@ -78,7 +78,6 @@ def test_new_topics_come_behind_the_known_ones_and_before_the_free(model):
     model.update(new)
     assert model.update_.topics == ("milk",)
     assert model.state_.topics.names == (*before[:3], "milk", *before[3:])
-    assert list(model.estimator_.topic_names_) == list(model.state_.topics.names)
     assert hits(model, kinds, 120) > 0.95
     assert set(model.top_terms("milk", 5)) <= set(CSR_ARRAYS["milk"].split())
     old = model.state_.supervision.patterns[model.state_.supervision.pattern[:120]]
@@ -95,7 +94,7 @@ def test_late_labels_by_id(model):
     names = list(model.state_.topics.names)
     assert model.state_.known_memberships[unlabelled[0]].argmax() == names.index("milk")
     assert model.state_.known_memberships[unlabelled[1], [names.index("tea"), names.index("bread")]].tolist() == [1, 1]
-    W = model.estimator_.document_topics_[unlabelled[1]]
+    W = model.state_.document_topics[unlabelled[1]]
     assert not W[names.index("coffee")]
     with pytest.raises(ValueError, match="no document with the id 'nobody'"):
         model.update(labels={"nobody": "tea"})
@@ -106,10 +105,10 @@ def test_late_labels_by_id(model):
 def test_the_same_file_twice_changes_nothing(model):
     new = pile(40, start=120)[0]
     model.update(new)
-    H, W = model.estimator_.components_, model.state_.topics.W
+    H, W = model.state_.components, model.state_.topics.W
     model.update(new)
     assert (model.update_.new, model.update_.unchanged) == (0, 40)
-    assert np.array_equal(model.estimator_.components_, H)
+    assert np.array_equal(model.state_.components, H)
     assert np.array_equal(model.state_.topics.W, W)
 
 
@@ -139,7 +138,7 @@ def test_a_saved_model_goes_on_as_one_that_was_not(model, tmp_path):
     model.save(tmp_path / "model")
     again = TopicModel.load(tmp_path / "model").update(new)
     model.update(new)
-    assert np.array_equal(again.estimator_.components_, model.estimator_.components_)
+    assert np.array_equal(again.state_.components, model.state_.components)
     assert np.array_equal(again.state_.known_memberships, model.state_.known_memberships)
     assert again.state_.fingerprint == model.state_.fingerprint
     assert again.documents_ is None
@@ -156,7 +155,7 @@ def test_a_saved_model_goes_on_as_one_that_was_not(model, tmp_path):
 def test_a_failed_update_leaves_the_model_as_it_was(model, tmp_path, monkeypatch):
     model.save(tmp_path / "model")
     before = model.state_
-    H = model.estimator_.components_.copy()
+    H = model.state_.components.copy()
 
     def fail(*arguments, **options):
         raise MemoryError("no more")
@@ -165,7 +164,7 @@ def test_a_failed_update_leaves_the_model_as_it_was(model, tmp_path, monkeypatch
     with pytest.raises(MemoryError):
         model.update(pile(40, topics=("milk",), start=120)[0])
     assert model.state_ is before
-    assert np.array_equal(model.estimator_.components_, H)
+    assert np.array_equal(model.state_.components, H)
     monkeypatch.undo()
     model.update(pile(40, start=120)[0])
     monkeypatch.setattr("topicsteer.system.files.os.replace", fail)
@@ -187,11 +186,11 @@ def test_of_documents_that_are_gone_sums_stay(monkeypatch, free):
         reservoir = Reservoir.of(model.state_)
         assert (~labelled[reservoir.rows]).sum() == 30
         assert np.isin(np.flatnonzero(labelled), reservoir.rows).all()
-    assert model.estimator_.history_.totals[1] == 400 - len(reservoir.rows)
+    assert model.state_.history["totals"][1] == 400 - len(reservoir.rows)
     assert hits(model, [kind for _, kinds in parts for kind in kinds]) > 0.9
     gone = np.setdiff1d(np.arange(400), reservoir.rows)
     W = model.state_.topics.W[gone]
-    assert np.allclose(model.estimator_.history_.gram, W.T @ W, rtol=1e-3, atol=1e-4)
+    assert np.allclose(model.state_.history["gram"], W.T @ W, rtol=1e-3, atol=1e-4)
     whole = joined(*(documents for documents, _ in parts))
     full = TopicModel(free_topics=free, world="closed").fit(whole)
     assert np.abs(model.state_.known_memberships - full.state_.known_memberships).mean() < 0.05
@@ -202,7 +201,7 @@ def test_of_documents_that_are_gone_sums_stay(monkeypatch, free):
     late = Documents([documents.ids[row]], [documents.texts[row]], [["tea"]])
     model.update(late)
     assert row in Reservoir.of(model.state_).rows
-    assert model.estimator_.history_.totals[1] == pytest.approx(400 - len(Reservoir.of(model.state_).rows))
+    assert model.state_.history["totals"][1] == pytest.approx(400 - len(Reservoir.of(model.state_).rows))
     row = int(gone[1])
     with pytest.warns(UserWarning, match="no longer kept"):
         model.update(labels={documents.ids[row]: "tea"})
@@ -218,7 +217,7 @@ def test_the_vocabulary_grows(model):
     model.update(new)
     assert list(model.vectorizer_.vocabulary_)[: len(terms)] == terms
     assert list(model.vectorizer_.vocabulary_)[len(terms) :] == ["sencha"]
-    assert model.estimator_.components_[model.state_.topics.index("tea"), len(terms)] > 0
+    assert model.state_.components[model.state_.topics.index("tea"), len(terms)] > 0
     lengths = np.sqrt(
         np.asarray(Reservoir.of(model.state_).X.multiply(Reservoir.of(model.state_).X).sum(axis=1)).ravel()
     )

@@ -101,7 +101,7 @@ def hostile_map(names):
     rng = np.random.default_rng(0)
     topic = np.repeat(np.arange(len(names) + 1), 20)
     places = (np.stack([topic % 4, topic // 4], axis=1) + 0.2 + 0.6 * rng.random((len(topic), 2))) / 4
-    layout = Layout(np.arange(len(topic)), places.astype(np.float32), 1.2, "umap", len(topic))
+    layout = Layout(np.arange(len(topic)), places.astype(np.float32), 1.2, len(topic))
     some = [HOSTILE[k % len(HOSTILE)] for k in range(len(topic))]
     texts = [f"document {i} about {text} " + "and so on " * 60 for i, text in enumerate(some)]
     ids = [f"{i}: {text}" for i, text in enumerate(some)]
@@ -382,7 +382,7 @@ def test_the_map_with_two_fingers(browser, report):
 def test_a_map_of_100000_documents_is_small_enough(browser, tmp_path):
     n, rng = 100_000, np.random.default_rng(0)
     topics = make_topics(known=20, free=5)
-    layout = Layout(np.arange(n), rng.random((n, 2)).astype(np.float32), 1.3, "umap", n)
+    layout = Layout(np.arange(n), rng.random((n, 2)).astype(np.float32), 1.3, n)
     topic = rng.integers(0, 26, n)
     found = DocumentMap(layout, (*topics.names, "(none)"), 20, topic, rng.random(n), rng.random(n) < 0.02)
     texts = [f"needle{i} " + "lorem ipsum dolor sit amet " * 20 for i in range(n)]

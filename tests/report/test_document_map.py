@@ -1,6 +1,5 @@
 import base64
 import json
-import re
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from topicsteer.report.map_page import (
     MappedDocuments,
     fitting,
     map_page,
-    map_table,
     script_json,
     short_form,
 )
@@ -21,7 +19,7 @@ from topicsteer.report.map_page import (
 def make_map(n=200, topics=3, sample=0, seed=0):
     rng = np.random.default_rng(seed)
     places = rng.random((n, 2)).astype(np.float32)
-    layout = Layout(np.arange(n), places, 1.25, "umap", n + sample)
+    layout = Layout(np.arange(n), places, 1.25, n + sample)
     names = (*(f"topic {k}" for k in range(topics)), "(none)")
     return DocumentMap(layout, names, topics - 1, rng.integers(0, topics + 1, n), rng.random(n), rng.random(n) < 0.2)
 
@@ -71,7 +69,6 @@ def test_json_in_a_script_cannot_end_it():
 def test_notes_on_samples_layouts_and_cut_texts():
     page = map_page(MappedDocuments(make_map(20, sample=5), list(range(20)), ["word " * 200] * 20))
     assert page["sample"] == "The map shows 20 of 25 documents: all labelled ones, and others at random."
-    assert page["by_words"]
     assert page["length"] == 400
     whole = map_page(MappedDocuments(make_map(20), list(range(20)), ["word"] * 20))
     assert (whole["sample"], whole["length"]) == ("", 0)
@@ -87,13 +84,3 @@ def test_the_table_counts_every_point_with_a_topic_once():
     assert sum(row[3] for row in values.values()) == found.labelled.sum()
     for k, name in enumerate(found.names):
         assert values[name][1] == ("known", "known", "free", "none")[k]
-
-
-def test_the_exported_table_has_one_unit_for_both_axes():
-    found = make_map()
-    table = map_table(MappedDocuments(found, list(range(200)), ["a  b\n" * 100] * 200))
-    assert np.allclose(table["x"], 1.25 * found.layout.places[:, 0])
-    assert np.allclose(table["y"], 1 - found.layout.places[:, 1])
-    assert set(table["kind"]) == {"known", "free", "none"}
-    assert re.fullmatch(r"(a b ?)+a?", table["text"][0])
-    assert len(table["text"][0]) <= 300

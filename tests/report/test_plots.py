@@ -1,7 +1,7 @@
 import builtins
 
 import pytest
-from problems import make_shares, make_topics
+from problems import make_shares
 
 from topicsteer.report import plots
 
@@ -15,25 +15,6 @@ def draw(figure):
     return figure
 
 
-def test_term_bars_has_a_bar_for_each_term():
-    topics = make_topics()
-    figure = draw(plots.term_bars(topics, n_terms=4))
-    assert len(figure.axes) == 5
-    for k, axes in enumerate(figure.axes):
-        assert len(axes.patches) == 4
-        assert [label.get_text() for label in axes.get_yticklabels()] == topics.top_terms(k, 4)
-        assert bool(axes.patches[0].get_hatch()) == (k >= 3)
-    assert figure.axes[4].get_title(loc="left") == "5  topic 4 (free)"
-
-
-def test_term_bars_of_some_topics_and_of_hostile_names():
-    topics = make_topics(names=("$a$ \\frac{", "b" * 500, "\u202ec", "d_{x}", "e\nf"))
-    figure = draw(plots.term_bars(topics, [3, "$a$ \\frac{"]))
-    assert len(figure.axes) == 2
-    with pytest.raises(KeyError, match="there is no topic 'nothing'"):
-        plots.term_bars(topics, ["nothing"])
-
-
 def test_without_matplotlib_the_message_says_what_to_install(monkeypatch):
     true = builtins.__import__
 
@@ -44,7 +25,7 @@ def test_without_matplotlib_the_message_says_what_to_install(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(ImportError, match="pip install matplotlib"):
-        plots.term_bars(make_topics())
+        plots.shares(make_shares(["a"], ["g", "h"]))
 
 
 def test_shares_by_group_and_over_time():

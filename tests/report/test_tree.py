@@ -52,14 +52,6 @@ def test_the_terminal_puts_children_below_their_parents(topics, capsys):
     assert "%" not in shown  # a mean membership would be read as a share
 
 
-def test_the_map_compares_whole_branches(topics):
-    """The column of a parent is its rest alone; a branch is also close to the topics below it."""
-    branch = topics.branch_terms
-    unit = branch / np.linalg.norm(branch, axis=1, keepdims=True)
-    np.testing.assert_allclose(topics.similarity, unit @ unit.T)
-    assert not np.allclose(topics.similarity, replace(topics, forest=Forest()).similarity)
-
-
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_name_stays_text(topics, name):
     page = Page(report_of(topics, names=(*NAMES[:3], name, *NAMES[4:])))

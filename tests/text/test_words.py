@@ -40,7 +40,7 @@ def test_words_of_any_text_equal_the_kernel(text):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"ngram_range": (1, 2)}, {"sublinear_tf": False, "min_length": 4}, {"segmented": True, "stop_words": None}],
+    [{}, {"sublinear_tf": False, "min_length": 4}, {"segmented": True, "stop_words": None}],
 )
 def test_rows_equal_the_kernel(options):
     vectorizer = TextVectorizer(min_df=1, max_df=1.0, **options).fit(TEXTS)

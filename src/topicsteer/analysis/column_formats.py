@@ -93,10 +93,6 @@ class Cell:
         None or NaN if there is none.
     head : bool
         Whether it names its row.
-    best : bool
-        Whether it is the best score of its row.
-    bar : float or None
-        Length of a bar in front of it, from 0 to 1.
     link : str
         Id of the element that it links to.
     """
@@ -104,8 +100,6 @@ class Cell:
     column: Column
     value: Any
     head: bool = False
-    best: bool = False
-    bar: float | None = None
     link: str = ""
 
     @property
@@ -137,8 +131,6 @@ def grid(
     table: Mapping[str, Sequence[Any]],
     columns: Iterable[Column] = (),
     *,
-    compared: Sequence[str] = (),
-    bars: Mapping[str, Sequence[float]] = MappingProxyType({}),
     links: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Grid:
     """Arrange the columns of a table in rows of cells.
@@ -151,33 +143,27 @@ def grid(
         Values by column. The first column of text names the rows.
     columns : iterable of Column
         Kinds of the columns; the others follow the type of their values.
-    compared : sequence of str
-        Columns with scores of methods; the best ones of a row are marked.
-    bars, links : mapping of str to sequence
-        Bars and links of the cells, by column.
+    links : mapping of str to sequence
+        Links of the cells, by column.
 
     Examples
     --------
-    >>> made = grid("t", "Labels", {"topic": ["tea"], "a": [0.5], "b": [0.7]}, compared=["a", "b"])
-    >>> [(cell.text, cell.head, cell.best) for cell in made.rows[0]]
-    [('tea', True, False), ('0.500', False, False), ('0.700', False, True)]
+    >>> made = grid("t", "Labels", {"topic": ["tea"], "a": [0.5]})
+    >>> [(cell.text, cell.head) for cell in made.rows[0]]
+    [('tea', True), ('0.500', False)]
     """
     shown = typed(table, columns)
     head = next((column.name for column in shown if column.kind == "text"), None)
-    rows = []
-    for i in range(len(next(iter(table.values()), ()))):
-        top = max((table[name][i] for name in compared if not missing(table[name][i])), default=None)
-        rows.append(
-            [
-                Cell(
-                    column,
-                    value := table[column.name][i],
-                    column.name == head,
-                    column.name in compared and top is not None and value == top,
-                    bars[column.name][i] if column.name in bars and not missing(bars[column.name][i]) else None,
-                    links[column.name][i] if column.name in links else "",
-                )
-                for column in shown
-            ]
-        )
+    rows = [
+        [
+            Cell(
+                column,
+                table[column.name][i],
+                column.name == head,
+                links[column.name][i] if column.name in links else "",
+            )
+            for column in shown
+        ]
+        for i in range(len(next(iter(table.values()), ())))
+    ]
     return Grid(key, caption, shown, rows)

@@ -28,8 +28,6 @@ NOISE = 1.0
 LIKELY = 0.1
 # A topic with fewer labels is rare.
 FEW = 5
-# Number of free topics that documents are suggested from, and of documents per free topic.
-UNKNOWN_TOPICS, UNKNOWN_DOCUMENTS = 5, 3
 # Names of the label states, for people.
 STATES = {PERMITTED: "permitted", FORBIDDEN: "forbidden", UNKNOWN: "unknown"}
 
@@ -123,47 +121,6 @@ def suggest(
     far = np.median(strange)
     picks = greedy_choice(Z, unknown, np.where(sample, worth, 0), n)
     return [suggestion_of(int(rows[i]), probabilities[rows[i]], supervision, bool(strange[i] >= far)) for i in picks]
-
-
-def suggest_unknown(
-    memberships: Array, names: Sequence[str], sizes: Sequence[int], labelled: NDArray[np.bool_]
-) -> list[Suggestion]:
-    """Choose documents of the largest free topics, in turn, so that topics without a name are found.
-
-    Parameters
-    ----------
-    memberships : array (n_documents, n_free)
-        Probability of each free topic.
-    names : sequence of str
-        Names of the free topics.
-    sizes : sequence of int
-        Number of documents of each free topic.
-    labelled : array of bool (n_documents,)
-        Documents that are not suggested.
-
-    Returns
-    -------
-    list of Suggestion
-        The surest document of each topic, largest topic first; then the second surest ones, and so on.
-
-    Examples
-    --------
-    >>> P = np.array([[0.9, 0.0], [0.8, 0.1], [0.0, 0.7]])
-    >>> found = suggest_unknown(P, ["motor, car", "star"], [40, 12], np.array([True, False, False]))
-    >>> [(one.row, one.why) for one in found]  # doctest: +NORMALIZE_WHITESPACE
-    [(1, '40 documents look alike and have no topic: motor, car'),
-     (2, '12 documents look alike and have no topic: star')]
-    """
-    largest = [int(k) for k in np.argsort(-np.asarray(sizes), kind="stable")[:UNKNOWN_TOPICS] if sizes[k] > 1]
-    surest = {k: np.argsort(-np.where(labelled, 0, memberships[:, k]), kind="stable") for k in largest}
-    chosen: dict[int, Suggestion] = {}
-    for place in range(min(UNKNOWN_DOCUMENTS, len(memberships))):
-        for k in largest:
-            row = int(surest[k][place])
-            if memberships[row, k] > 0.5 and not labelled[row]:
-                why = f"{sizes[k]:,} documents look alike and have no topic: {names[k]}"
-                chosen.setdefault(row, Suggestion(row, (), why))
-    return list(chosen.values())
 
 
 def audit(left_out: Array, rows: Rows, supervision: Supervision) -> list[Doubt]:

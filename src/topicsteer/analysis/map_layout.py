@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -44,7 +44,6 @@ WIDEST = 2.0
 # Documents per block of distances.
 ROWS = 1_024
 
-How: TypeAlias = Literal["umap", "topics"]
 Rows: TypeAlias = NDArray[np.int64]
 
 
@@ -60,8 +59,6 @@ class Layout:
         Coordinates: x to the right, y downwards, both between 0 and 1.
     aspect : float
         Width of the map, relative to its height.
-    how : "umap" or "topics"
-        Whether UMAP placed the documents by their words, or they lie around their topics.
     documents : int
         Number of documents of the corpus; more than points if the map shows a sample.
     """
@@ -69,7 +66,6 @@ class Layout:
     rows: Rows
     places: NDArray[np.float32]
     aspect: float
-    how: How
     documents: int
 
 
@@ -127,7 +123,7 @@ def sample_note(layout: Layout) -> str:
 
     Examples
     --------
-    >>> sample_note(Layout(np.arange(2), np.zeros((2, 2), dtype=np.float32), 1.0, "topics", 5))
+    >>> sample_note(Layout(np.arange(2), np.zeros((2, 2), dtype=np.float32), 1.0, 5))
     'The map shows 2 of 5 documents: all labelled ones, and others at random.'
     """
     if len(layout.rows) == layout.documents:
@@ -139,9 +135,11 @@ def sample_note(layout: Layout) -> str:
 # --- layouts ---
 
 
-def can_lay_out() -> bool:
-    """Return whether umap-learn is installed."""
-    return find_spec("umap") is not None
+def obstacle(n: int) -> str:
+    """Return the reason why there is no map of n documents; empty if there can be one."""
+    if find_spec("umap") is None:
+        return "The document map needs umap-learn: pip install umap-learn."
+    return "" if n >= FEWEST else f"A document map needs {FEWEST} documents or more."
 
 
 def latent_semantics(
@@ -287,25 +285,3 @@ def filling(places: Array) -> Array:
     rank = np.argsort(np.argsort(places.round(9), axis=0, kind="stable"), axis=0, kind="stable")
     unit = (unit + rank / max(len(places) - 1, 1)) / 2
     return np.where(spread > 1e-9, unit, 0.5)
-
-
-def around_topics(memberships: Array, positions: Array, seed: int = 0) -> NDArray[np.float32]:
-    """Return places of documents around their topics, where there is no layout by words.
-
-    Parameters
-    ----------
-    memberships : array (n_documents, n_topics + 1)
-        The last column is the probability of none of the known topics; its place is the middle.
-    positions : array (n_topics, 2)
-        Places of the topics, as in `Topics.positions`.
-    seed : int
-        Seed of the scatter around each place.
-    """
-    centres = np.vstack([filling(positions), [[0.5, 0.5]]])
-    weight = np.square(np.clip(memberships, 0, None, dtype=np.float64)) + 1e-9
-    weight /= weight.sum(axis=1, keepdims=True)
-    size = np.sqrt(weight.mean(axis=0) / max(len(centres), 1)) / 4
-    scatter = np.random.default_rng(seed).normal(size=(len(memberships), 2)) * (weight @ size)[:, None]
-    found = weight @ centres + scatter
-    low, high = found.min(axis=0), found.max(axis=0)
-    return np.asarray((found - low) / np.maximum(high - low, 1e-9), dtype=np.float32)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from topicsteer.analysis.column_formats import Column
 from topicsteer.analysis.groups import DAYS, Groups
-from topicsteer.analysis.survey_design import AT_RANDOM, Sample, mover, wilson, z_value
+from topicsteer.analysis.survey_design import AT_RANDOM, IF_RANDOM, Sample, mover, wilson, z_value
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.supervision import Kind
 from topicsteer.nmf.blocks import slices
@@ -137,7 +137,7 @@ def estimate(
     >>> truth = (rng.random((1000, 1)) < 0.3).astype(float)
     >>> guess = np.clip(0.2 + 0.6 * truth + rng.normal(0, 0.1, (1000, 1)), 0, 1)
     >>> rows = np.arange(200)
-    >>> sample = Sample(rows, truth[rows], Origin.unknown(200), rows)
+    >>> sample = Sample(rows, truth[rows], Origin.random(200), rows)
     >>> found = estimate(sample, [Predictions(guess, guess[rows])])
     >>> bool(found.low[0, 0] < truth.mean() < found.high[0, 0]), bool(found.worth[0, 0] > 2)
     (True, True)
@@ -775,9 +775,10 @@ def prevalence(
     places = [*range(n_known), *range(len(topics) - 1, width)]  # columns with labels
     share, low, high = found.share.copy(), found.low.copy(), found.high.copy()
     tree.add_up(sample.labels, share, low, high)
-    few = found.drawn < FEW_LABELS
-    few[0] = False
-    low[few] = high[few] = np.nan
+    unknown = found.drawn < FEW_LABELS
+    unknown[0] = False
+    unknown[:, n_known] |= bool(np.isnan(sample.labels[sample.by_chance, n_known]).any())
+    low[unknown] = high[unknown] = np.nan
     share[np.isnan(low)] = np.nan
 
     def widened(values: NDArray[Any], missing: Any) -> Any:
@@ -823,6 +824,12 @@ def _sentences(result: Prevalence, sample: Sample, found: Estimates, n_known: in
     unknown = [names[k] for k in np.flatnonzero(found.drawn[0, :n_known] == 0) if sample.by_chance.any()]
     if unknown:
         lines.append(f"No interval for {listed(unknown)}: no label drawn by chance decides whether a document has it.")
+    undecided = int(np.isnan(sample.labels[sample.by_chance, n_known]).sum())
+    if undecided and not np.isnan(sample.labels[:, n_known]).all():
+        lines.append(
+            f"No interval for {NONE}: {undecided:,} random labels do not say whether their documents have none of the "
+            "topics, as after the adoption of a topic. Complete them."
+        )
     partly = np.isnan(sample.labels[:, :n_known]).any(axis=0) & (found.drawn[0, :n_known] > 0)
     lower = np.array(tree.forest.parents) >= 0
     for which, others in ((partly & ~lower, "the others"), (partly & lower, "the others with the same topic above")):
@@ -855,13 +862,8 @@ def _assumption(sample: Sample) -> str:
     n = {name: int((kind == name).sum()) for name in Kind}
     if not len(kind):
         return f"There are no labels, so no share is known: {AT_RANDOM}."
-    if n[Kind.UNKNOWN] == len(kind):
-        return (
-            f"How the {len(kind):,} labelled documents were chosen is not known: it is assumed that they were drawn at "
-            "random from all documents."
-        )
     if not sample.by_chance.any():
-        return f"No label was drawn by chance, so no share is known: {AT_RANDOM}."
+        return f"No label is known to be drawn at random, so no share is known: {AT_RANDOM}. {IF_RANDOM}"
     how = {Kind.RANDOM: "drawn at random", Kind.DOUBT: "drawn by doubt with known probability"}
     parts = [f"{n[kind]:,} {text}" for kind, text in how.items() if n[kind]]
     alone = n[Kind.SUGGESTED] + n[Kind.UNKNOWN]

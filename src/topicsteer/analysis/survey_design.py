@@ -21,6 +21,10 @@ AT_RANDOM = (
     '(model.labels.suggest(50, how="shares") in Python)'
 )
 
+IF_RANDOM = (
+    'If labels were drawn at random, say so: "random" in a column chosen of the table, or fit(..., chosen="random").'
+)
+
 
 def z_value(level: float) -> float:
     """Return the quantile of the normal distribution for a two-sided interval."""
@@ -114,9 +118,8 @@ class Sample:
 
     @property
     def by_chance(self) -> NDArray[np.bool_]:
-        """Whether each document was drawn by chance. Labels of unknown origin count as random if all of them are."""
-        known = self.origin.kind.any()
-        return self.origin.by_chance if known else np.ones(len(self.origin.kind), dtype=np.bool_)
+        """Whether each document was drawn by chance. Labels of unknown origin were not."""
+        return self.origin.by_chance
 
     def weights(self, own: Array, total: float, doubt: Array) -> tuple[Array, Array]:
         """The weight of the documents that each labelled document stands for; without a draw, only for themselves.
@@ -165,7 +168,7 @@ class Sample:
 
         Examples
         --------
-        >>> sample = Sample(np.arange(4), np.ones((4, 1)), Origin.unknown(4), np.array([0, 1, 2, 2]))
+        >>> sample = Sample(np.arange(4), np.ones((4, 1)), Origin.random(4), np.array([0, 1, 2, 2]))
         >>> sample.folds(2, 0).tolist()
         [0, 0, 1, 1]
         """

@@ -176,27 +176,6 @@ class Topics:
         h = self.branch_terms / np.maximum(self.branch_terms.sum(axis=1, keepdims=True), 1e-30)
         return np.asarray(h * np.log(np.maximum(h, 1e-30) / np.maximum(h.mean(axis=0), 1e-30)))
 
-    @cached_property
-    def similarity(self) -> Array:
-        """Cosine between the terms of each pair of topics."""
-        H = self.branch_terms
-        unit = H / np.maximum(np.linalg.norm(H, axis=1, keepdims=True), 1e-30)
-        return np.asarray(unit @ unit.T)
-
-    @cached_property
-    def positions(self) -> Array:
-        """Map of the topics, (n_topics, 2), by classical scaling of 1 - similarity: similar topics are close."""
-        distance = np.clip(1 - self.similarity.astype(np.float64), 0, None)
-        np.fill_diagonal(distance, 0)
-        square = distance**2
-        centred = -0.5 * (square - square.mean(axis=0) - square.mean(axis=1, keepdims=True) + square.mean())
-        values, vectors = np.linalg.eigh(centred)  # ascending
-        axes = vectors[:, ::-1][:, :2] * np.sqrt(np.clip(values[::-1][:2], 0, None))
-        axes = np.pad(axes, ((0, 0), (0, 2 - axes.shape[1])))
-        # The sign of an eigenvector is arbitrary: the outermost topic goes to the right, or to the top.
-        farthest = axes[np.abs(axes).round(9).argmax(axis=0), [0, 1]]
-        return np.asarray(axes * np.where(farthest < 0, -1.0, 1.0))
-
     def term_strengths(self, topic: Hashable, n: int = 10) -> list[tuple[str, float]]:
         """The most distinctive terms of a topic, with their strengths relative to the best."""
         k = self.index(topic)

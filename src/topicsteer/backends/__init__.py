@@ -15,7 +15,7 @@ from topicsteer.backends.dask import ClusterBlocks, shared_folder
 from topicsteer.backends.in_memory import MemoryRows
 from topicsteer.nmf.blocks import Penalties
 from topicsteer.nmf.protocols import Rows
-from topicsteer.system.arrays import checked_csr
+from topicsteer.system.arrays import checked_csr, unmasked
 from topicsteer.system.files import Scratch
 
 
@@ -80,7 +80,7 @@ def check_penalties(penalties: object, n: int, d: int) -> sp.csr_array:
     if sp.issparse(penalties):
         given = checked_csr(penalties, "penalties")
     else:  # every entry is stored, zeros included
-        values = np.atleast_2d(np.asarray(penalties, dtype=np.float64))
+        values = np.atleast_2d(np.asarray(unmasked(penalties, "penalties"), dtype=np.float64))
         rows, width = values.shape
         limits = np.arange(0, values.size + 1, max(width, 1))
         given = sp.csr_array((values.ravel(), np.tile(np.arange(width), rows), limits), shape=values.shape)

@@ -309,7 +309,7 @@ def topics(
 
         write(pl.DataFrame(table), out, formats=COLUMNS)
     else:
-        show_topics(table, f"Topics of {model}", belief_of(fitted, model), short=False)
+        show_topics(table, f"Topics of {model}", belief_of(fitted, model))
 
 
 def write_codebook(fitted: "TopicModel", path: Path) -> None:
@@ -672,6 +672,7 @@ def label(
     path_separator: PathSeparator = None,
     embeddings: Embeddings = None,
     project: Annotated[Path | None, Option(help=HELP["label"]["project"])] = None,
+    backup: Annotated[Path | None, Option(help=HELP["label"]["backup"])] = None,
     port: Annotated[int | None, Option(min=0, max=65535, help=HELP["label"]["port"])] = None,
     no_browser: Annotated[bool, Option("--no-browser", help=HELP["label"]["no_browser"])] = False,
     host: Annotated[str, Option(help=HELP["label"]["host"])] = "127.0.0.1",
@@ -681,6 +682,7 @@ def label(
     try:
         from topicsteer.app.web.guard import check_address
         from topicsteer.app.web.routes import Server
+        from topicsteer.app.workbench.project import back_up
         from topicsteer.app.workbench.workbench import Workbench, project_path
     except ImportError as error:
         packages = "starlette uvicorn websockets"
@@ -688,6 +690,10 @@ def label(
 
     check_address(host, password)
     path = project_path(source, project)
+    if backup is not None:
+        back_up(path, backup)
+        notify(f"The copy of {path} is in {backup}.")
+        return
     if not path.exists():
         with working() as progress:
             named_embeddings(embeddings)  # refused before the work if it cannot be used

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich import markup
-from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
@@ -31,8 +30,6 @@ Values = dict[str, list[Any]]
 INTERVAL = "95 % interval"
 # Rows of a long list.
 LONGEST_LIST = 20
-# Room for terms below which a table of topics is not cut to one line per topic.
-LEAST_TERMS = 16
 
 
 def shares(table: Values) -> Values:
@@ -85,30 +82,6 @@ def comparisons(table: Values) -> Iterator[tuple[str, Values]]:
         yield f"{coder} against {against}, with 95 % intervals", found
 
 
-def one_line_each(table: Values, columns: Sequence[Column], width: int) -> Values:
-    """A table of topics with one line per topic: only the first terms that fit a terminal of this width.
-
-    If names leave too little room, nothing is cut.
-
-    Examples
-    --------
-    >>> one_line_each({"topic": ["tea"], "terms": ["cup, leaves, kettle, pot"]}, [], 31)["terms"]
-    ['cup, leaves, kettle']
-    """
-    shown = [column for column in typed(table, columns) if column.name != "terms"]
-    own = (max(map(cell_len, (c.name, *map(c.format, table[c.name])))) for c in shown)
-    room = width - sum(used + 3 for used in own) - 4
-    if room < LEAST_TERMS:
-        return table
-    return table | {"terms": [_first_terms(terms, room) for terms in table["terms"]]}
-
-
-def _first_terms(terms: str, room: int) -> str:
-    while cell_len(terms) > room and ", " in terms:
-        terms = terms.rpartition(", ")[0]
-    return terms
-
-
 def only(*names: str) -> Callable[[Values], Values]:
     """A function that keeps some columns, in this order."""
     return lambda table: {name: table[name] for name in names if name in table}
@@ -133,8 +106,6 @@ LONGEST = 100_000  # characters of a text
 SILENCE = 10.0
 # Topics in the printed table of an evaluation, if there are more, and of an update.
 WEAKEST = 20
-# Results of an evaluation that a terminal does not show.
-MORE = "More: --json has the baseline per topic; topicsteer report --evaluate draws them."
 
 
 @contextmanager
@@ -221,18 +192,16 @@ def show(values: Mapping[str, Sequence[object]], title: str = "", columns: Itera
     console.print(view)
 
 
-def show_topics(table: Mapping[str, Sequence[object]], title: str, belief: str = "", *, short: bool = True) -> None:
+def show_topics(table: Mapping[str, Sequence[object]], title: str, belief: str = "") -> None:
     """Print a table of topics, and the belief about documents that have none of them; a tree is indented.
 
     Mean memberships are left out: people would read them as shares.
-
-    ``short``: one line per topic, with as many terms as fit.
     """
     from topicsteer.analysis.topics import COLUMNS
 
     values = as_tree(table) if "parent" in table else first(table, None)
     del values["mean membership"]
-    show(one_line_each(values, COLUMNS, Console().width) if short else values, title, COLUMNS)
+    show(values, title, COLUMNS)
     if belief:
         notify(escape(belief))
 
@@ -261,25 +230,18 @@ def as_tree(table: Mapping[str, Sequence[object]]) -> dict[str, list[object]]:
 
 
 def show_evaluation(result: Evaluation, weakest: int = WEAKEST) -> None:
-    """Print the verdict, then the scores of single topics and of all topics; --json and the report have more."""
-    from topicsteer.analysis.evaluation import OURS
+    """Print the verdict and the table of topics, the weakest ones first; --json has the scores of both methods."""
+    from topicsteer.analysis.evaluation import COLUMNS
 
     notify(escape(result.verdict))
     if not result.judged:
         return
-    some = ""
-    every = {"average precision" if name == OURS else name: values for name, values in result.table().items()}
-    topics = only("topic", "level", "labelled", "average precision", "precision", "recall", "F1")(every)
-    many = len(topics["topic"])
-    if many > weakest:
-        order = sorted(range(many), key=lambda k: (missing(topics["F1"][k]), topics["F1"][k]))[:weakest]
+    some, topics, scores = "", result.shown(), result.table()["F1"]
+    if len(scores) > weakest:
+        order = sorted(range(len(scores)), key=lambda k: (missing(scores[k]), scores[k]))[:weakest]
         topics = {name: [values[k] for k in order] for name, values in topics.items()}
-        some = f"\nThe {weakest} weakest of {many} topics; --json or --out gives all"
-    show(topics, f"Topics, on hidden labels{some}")
-    summary = result.summary()
-    short = [row for row, measure in enumerate(summary["measure"]) if measure.endswith(("average precision", "F1"))]
-    show({name: [values[row] for row in short] for name, values in summary.items()}, "All topics")
-    notify(escape(MORE))
+        some = f"\nThe {weakest} weakest of {len(scores)} topics; --json or --out gives all"
+    show(topics, f"Topics, on hidden labels{some}", COLUMNS)
 
 
 def escape(text: str) -> str:

@@ -320,7 +320,7 @@ def _own_thresholds(probabilities: Array) -> tuple[Array, NDArray[np.bool_]]:
 FREE_THRESHOLD = max(THRESHOLD_RANGE)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Memberships:
     """Memberships of documents in known topics, in free topics and in none of the known topics.
 

@@ -26,7 +26,7 @@ NAIVE_BAYES, COSINE, SHARE = 0.5, 5.0, 0.5
 # Smoothing of the frequencies of terms.
 SMOOTHING = 0.03
 # Rounds of pseudo-labels with a learnt mix, and with the start mix.
-ROUNDS, NAME_ROUNDS = 3, 7
+ROUNDS, NAME_ROUNDS = 2, 7
 # With the start mix, rounds end when the effective number of classes falls below this share of that of the first.
 KEPT_SPREAD = 0.9
 # Folds in which labels are hidden, and the least number of labelled documents to learn from them.
@@ -47,6 +47,6 @@ DOCUMENTS_PER_GROUP = 30
 # Share of meaning where groups of documents are looked for.
 GROUP_SHARE = 0.75
 # Spherical k-means: sharpness, starts and steps. Then rounds of naive Bayes and centroids.
-KAPPA, STARTS, GROUP_STEPS, GROUP_ROUNDS = 20.0, 18, 10, 2
+KAPPA, STARTS, GROUP_STEPS, GROUP_ROUNDS = 10.0, 18, 10, 2
 # Labels of a group: this many times the labels of the median known topic, and at least some.
 CORE, LEAST_CORE = 1.5, 5

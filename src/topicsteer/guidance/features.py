@@ -213,7 +213,7 @@ class Sample:
     threads : int, optional
         None = all cores.
     drawn : array of bool (n_documents,), optional
-        Documents that were drawn at random. If there are any, P(none) is calibrated to their labels alone.
+        Documents that were drawn at random. P(none) is calibrated to their labels; without any, it only ranks.
     """
 
     X: Rows

@@ -85,7 +85,7 @@ CLASS_ARRAYS = ("softmax", "dense", "ratios", "offset", "mix")
 PLAIN_ARRAYS = ("covered", "rows", "left_out", "seen", "parents")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Guide:
     """From documents to probabilities of the known topics.
 

@@ -312,21 +312,22 @@ def with_groups(task: Task, R: Array) -> Task:
     )
 
 
-def calibrate_none(
-    learnt: Learnt, task: Task, tops: NDArray[np.bool_], drawn: NDArray[np.bool_] | None = None
-) -> Array:
+# Slope and intercept that leave P(none) as it is.
+UNCHANGED = np.array([1.0, 0.0])
+
+
+def calibrate_none(learnt: Learnt, task: Task, tops: NDArray[np.bool_], drawn: NDArray[np.bool_]) -> Array:
     """Slope and intercept of the log odds of P(none), from hidden labels; 1 and 0 without labelled outsiders.
 
-    Labels that were ``drawn`` at random decide alone, if there are any: others would move P(none) to their own mix.
+    Labels that were ``drawn`` at random decide alone: others would move P(none) to their own mix.
     """
     covered = task.n_known
     rows = np.flatnonzero(np.isfinite(learnt.hidden).all(axis=1))
-    if drawn is not None and drawn.any():
-        rows = rows[drawn[rows]]
+    rows = rows[drawn[rows]]
     outside = (task.states[rows][:, :covered] == FORBIDDEN).all(axis=1)
     inside = task.given[rows][:, :covered].any(axis=1)
     if min(outside.sum(), inside.sum()) < constants.FEW_LABELS:
-        return np.array([1.0, 0.0])
+        return UNCHANGED
     rows, y = rows[outside | inside], outside[outside | inside].astype(np.float64)[:, None]
     P = 1 / (1 + np.exp(-learnt.hidden[rows].astype(np.float64)))
     _, share = free_shares(P, covered, tops, np.array([1.0, 0.0]))

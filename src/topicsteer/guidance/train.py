@@ -15,6 +15,7 @@ from topicsteer.guidance.features import Sample, joint, unit_rows
 from topicsteer.guidance.guide import Classes, Guide, free_shares
 from topicsteer.guidance.keywords import TopicTexts
 from topicsteer.guidance.open_world import (
+    UNCHANGED,
     GroupInput,
     calibrate_none,
     find_groups,
@@ -241,8 +242,9 @@ def _groups(sample: Sample, task: Task, known: Array, n_groups: int, previous: G
 
 def _open_guide(sample: Sample, guide: Guide, task: Task, learnt: Learnt) -> Guide:
     """The guide with groups."""
-    drawn = None if sample.drawn is None else sample.drawn[sample.labelled]
-    none = calibrate_none(learnt, task, guide.tops, drawn)
+    none = UNCHANGED
+    if sample.drawn is not None:
+        none = calibrate_none(learnt, task, guide.tops, sample.drawn[sample.labelled])
     free, _ = free_shares(learnt.probabilities, len(guide.covered), guide.tops, none)
     unlabelled = np.ones(len(free), dtype=np.bool_)
     unlabelled[: len(guide.rows)] = False

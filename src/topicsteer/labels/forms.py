@@ -15,7 +15,7 @@ from topicsteer.labels.spelling import near_miss
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.system.arrays import checked_csr
 from topicsteer.system.failures import warn_user
-from topicsteer.system.values import NONE, check_none, is_missing, label_name, plain
+from topicsteer.system.values import NONE, check_none, is_missing, label_name, listed, plain
 
 # Types that hold several labels of one document.
 _SEVERAL = (list, tuple, set, frozenset, np.ndarray)
@@ -56,7 +56,7 @@ def supervise(
         Number of documents.
     topics : sequence, optional
         Names and order of the known topics, also of topics without a label. Default: the names found in ``y``,
-        sorted; for an indicator its columns.
+        sorted; for an indicator its columns. The columns of a DataFrame are found by name.
     complete : bool, default=True
         Whether the labels of a labelled document are all its known topics. False: it may have others.
         A dense indicator marks this itself with 0 and NaN. In a sparse one, entries that are not stored mean 0 if
@@ -145,8 +145,9 @@ def _read_labels(
 
     frame = nw.from_native(y, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
-        y = frame.to_numpy()
-        topics = topics or _check_topics(map(lineage.topic, frame.columns))
+        y, columns = frame.to_numpy(), _check_topics(map(lineage.topic, frame.columns))
+        topics = topics or columns
+        y = y[:, _places(topics, columns)]
     if not hasattr(y, "__len__") and hasattr(y, "__array__"):
         y = np.asarray(y)
     if sp.issparse(y):
@@ -290,6 +291,7 @@ def _from_lists(
     first_row: dict[Hashable, int] = {}
     pattern = np.zeros(n_documents, dtype=np.int32)
     for row, value in rows:
+        value = value.tolist() if isinstance(value, np.ndarray) else value  # None for masked entries
         written = tuple(value) if isinstance(value, _SEVERAL) else value
         try:
             pattern[row] = seen[written]
@@ -341,6 +343,18 @@ def _from_indicator(
     supervision = _from_states(states, n_documents, range(n_topics) if topics is None else topics)
     _warn_of_outsiders(supervision)
     return supervision
+
+
+def _places(topics: Sequence[Hashable], columns: Sequence[Hashable]) -> list[int]:
+    """Return the column of each topic in an indicator DataFrame."""
+    place = {str(name): k for k, name in enumerate(columns)}
+    missing, unknown = [name for name in topics if str(name) not in place], place.keys() - set(map(str, topics))
+    if unknown or missing:
+        raise ValueError(
+            f"y is an indicator DataFrame, whose columns are found by name. Topics without a column: "
+            f"{listed(missing) or 'none'}. Columns without a topic: {listed(sorted(unknown)) or 'none'}."
+        )
+    return [place[str(name)] for name in topics]
 
 
 def _warn_of_outsiders(supervision: Supervision) -> None:
@@ -411,8 +425,11 @@ def _check_length(length: int, n_documents: int) -> None:
 
 def _indicator_states(entries: NDArray[np.generic]) -> NDArray[np.int8]:
     """Convert the entries of an indicator to states."""
+    missing = np.ma.getmaskarray(entries)
+    if entries.dtype == object:  # nullable columns of a DataFrame
+        missing = missing | np.vectorize(is_missing, otypes=[np.bool_])(np.ma.getdata(entries))
     try:
-        values = np.asarray(entries, dtype=np.float64)
+        values = np.where(missing, np.nan, np.ma.getdata(entries)).astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"y is a matrix with values other than numbers ({error}). {_FORMS}") from None
     wrong = ~(np.isnan(values) | (values == 0) | (values == 1))

@@ -8,7 +8,7 @@ documents more often) or "suggested" (by a rule or a person). A number gives the
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 from typing import Any
@@ -236,6 +236,11 @@ class Origin:
     def unknown(cls, n: int) -> Origin:
         """Labels of unknown origin."""
         return cls(np.zeros(n, dtype=np.int8), np.zeros(n, dtype=np.int32), np.full(n, np.nan))
+
+    @classmethod
+    def random(cls, n: int) -> Origin:
+        """Labels that were all drawn at random."""
+        return replace(cls.unknown(n), kind=np.full(n, Kind.RANDOM, dtype=np.int8))
 
     @classmethod
     def of(cls, columns: Mapping[str, Sequence[Any]], n: int) -> Origin | None:

@@ -26,7 +26,7 @@ from topicsteer.guidance.guide import Guide, side_by_side
 from topicsteer.labels.coder import Coder
 from topicsteer.labels.forest import Forest
 from topicsteer.labels.spelling import near_miss
-from topicsteer.labels.supervision import Kind, Origin, Supervision
+from topicsteer.labels.supervision import Origin, Supervision
 from topicsteer.model.pipeline import (
     COLD,
     GUIDE_SEED,
@@ -346,12 +346,11 @@ def evaluate(
     if corpus.rows.matrix is None:
         labelled = np.flatnonzero(corpus.supervision.labelled)
         corpus = _some(corpus, np.sort(np.append(labelled, background_rows(corpus.supervision, GUIDE_SEED))))
-    origin = corpus.origin or Origin.unknown(corpus.rows.shape[0])
     return evaluation.evaluate(
         corpus.rows.take(np.arange(corpus.rows.shape[0])),
         corpus.supervision,
         lambda _, left, rows: replace(hidden, corpus=corpus).decisions(left, rows),
-        random=origin.kind == Kind.RANDOM,
+        random=corpus.drawn,
         open_world=hidden.settings.world == "open",
         folds=folds,
         seed=hidden.settings.random_state,

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import platform
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,8 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from topicsteer import __version__
 from topicsteer.analysis import map_layout as maps
 from topicsteer.analysis.agreement import comparison_table, disagreements, label_weights, people_of
-from topicsteer.analysis.column_formats import Column, missing
-from topicsteer.analysis.evaluation import LOGISTIC, OURS, Evaluation
+from topicsteer.analysis.column_formats import Column
+from topicsteer.analysis.evaluation import Evaluation
 from topicsteer.analysis.groups import Groups, likely_groups
 from topicsteer.analysis.map_layout import Layout
 from topicsteer.analysis.prevalence import WARNING, Prevalence
@@ -31,7 +30,7 @@ from topicsteer.corpora import Documents, ReadOptions, ReadReport
 from topicsteer.corpora.documents import OnError
 from topicsteer.corpora.label_files import read_predictions
 from topicsteer.labels.codebook import Lineage
-from topicsteer.labels.coder import PEOPLE, Coder, check_coder_name, coder_of
+from topicsteer.labels.coder import Coder, check_coder_name, coder_of
 from topicsteer.labels.forms import NO_PARENTS
 from topicsteer.labels.supervision import CHOSEN as ORIGIN
 from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Kind
@@ -48,8 +47,8 @@ from topicsteer.model.cross_fit import (
 from topicsteer.model.labelling import training_corpus
 from topicsteer.model.pipeline import reuse_of
 from topicsteer.report.breakdown import Breakdown
-from topicsteer.report.map_page import MappedDocuments, map_table
-from topicsteer.report.methods_page import MethodsPage, Section, markdown
+from topicsteer.report.map_page import MappedDocuments
+from topicsteer.report.methods_page import Section, markdown
 from topicsteer.report.page import Example, ReportData
 from topicsteer.report.table_files import check_suffix
 from topicsteer.system.failures import warn_user
@@ -122,11 +121,6 @@ def coder_table(model: TopicModel, coders: Sequence[Coder]) -> dict[str, list[An
 
 # Packages whose versions can change numbers.
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "polars")
-# Shares named in the paragraph; the table has all of them.
-NAMED = 6
-# Columns of the table of agreement, and their names on the page.
-AGREEMENT = {name: name for name in ("coder", "against", "topic", "documents", "precision", "recall")}
-AGREEMENT |= {"kappa": "κ", "kappa_low": "κ from", "kappa_high": "κ to"}
 NOT_RECORDED = "not recorded"
 # How documents were chosen, in words.
 CHOSEN = {
@@ -139,13 +133,11 @@ CHOSEN = {
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A model, and measurements beyond its fit: the paragraph and the sections of its methods page.
+    """A model, and measurements beyond its fit: the sections of its methods page.
 
     Parameters
     ----------
     model : TopicModel
-    coders : sequence of Coder
-        Coders that are compared with the labels.
     evaluation : Evaluation, optional
         On hidden labels.
     shares : Prevalence, optional
@@ -154,21 +146,14 @@ class Measured:
     """
 
     model: TopicModel
-    coders: Sequence[Coder]
     evaluation: Evaluation | None
     shares: Prevalence | None
     people: Mapping[str, int]
 
-    def page(self, title: str) -> MethodsPage:
-        """The page; a note names each measurement that is missing."""
-        sections = [self.corpus(), self.labels(), self.agreement(), self.settings(), self.evaluated()]
-        sections += [self.estimated(), self.assumptions(), self.versions()]
-        return MethodsPage(title, self.paragraph(), sections)
-
-    @cached_property
-    def agreement_table(self) -> Mapping[str, Sequence[Any]]:
-        """Table of the coders."""
-        return coder_table(self.model, self.coders) if self.coders else {}
+    def sections(self) -> list[Section]:
+        """The sections; a note names each measurement that is missing."""
+        first = [self.corpus(), self.labels(), self.settings(), self.evaluated()]
+        return [*first, self.estimated(), self.assumptions(), self.versions()]
 
     @cached_property
     def share_table(self) -> Mapping[str, Sequence[Any]]:
@@ -237,19 +222,6 @@ class Measured:
         notes = [] if self.people else ["The model does not record who labelled. Add names or numbers of people."]
         return Section("Labels", facts, table, [Column("labelled documents", "count")], notes)
 
-    def agreement(self) -> Section:
-        """Coders against the labels and each other."""
-        if not self.coders:
-            note = "Agreement was not measured: pass the answers of a second coder with --coder (coders=)."
-            return Section("Agreement of coders", notes=[note])
-        facts = {}
-        for coder in self.coders:
-            answers = int(coder.answers.labelled.sum())
-            facts[f"coder {coder.name}"] = f"{answers:,} documents with an answer; never used as labels"
-        table = {shown: self.agreement_table[name] for name, shown in AGREEMENT.items()}
-        notes = ['The labels of the model are "people". Intervals have 95 % probability; κ is Cohen\'s.']
-        return Section("Agreement of coders", facts, table, notes=notes)
-
     def settings(self) -> Section:
         """Arguments of the model, and the end of the fit."""
         state = self.model.state_
@@ -265,7 +237,7 @@ class Measured:
         if found is None:
             return Section(title, notes=["Predictions were not evaluated: this needs the training documents."])
         facts = {"folds": str(found.folds), "labelled documents": f"{found.labelled:,}"}
-        return Section(title, facts, found.summary() if found.judged else {}, notes=[found.verdict])
+        return Section(title, facts, found.shown() if found.judged else {}, notes=[found.verdict])
 
     def estimated(self) -> Section:
         """Shares of topics."""
@@ -286,8 +258,6 @@ class Measured:
         notes.append("A label is taken as true. Errors of the people who labelled are part of every figure.")
         if not self.complete:
             notes.append("Topics that a labelled document does not name are unknown, not absent.")
-        if self.coders:
-            notes.append("Precision, recall and agreement hold for documents that are chosen like the labelled ones.")
         return Section("Assumptions", notes=notes)
 
     def versions(self) -> Section:
@@ -298,73 +268,9 @@ class Measured:
         codebook = json.dumps(state.codebook.to_json(), sort_keys=True, ensure_ascii=False)
         hashed = {"codebook": codebook.encode(), "labels": state.patterns[state.pattern].tobytes()}
         hashed["topics"] = state.components.tobytes()
-        hashed |= {f"answers of {coder.name}": coder.states.tobytes() for coder in self.coders}
         facts["hash of ids and texts"] = state.fingerprint
         facts |= {f"hash of the {name}": hashlib.sha256(data).hexdigest() for name, data in hashed.items()}
         return Section("Versions and hashes", facts)
-
-    def paragraph(self) -> str:
-        """The paragraph to paste, from the same numbers as the sections."""
-        state, forest = self.model.state_, self.model.codebook.forest
-        levels = "" if forest.flat else f" on {max(forest.depth) + 1} levels"
-        by = f" by {self.labellers}" if self.people else ""
-        chosen = f"The documents to label were chosen as follows: {self.origin}."
-        if self.origin == NOT_RECORDED:
-            chosen = "How the documents to label were chosen was not recorded."
-        sentences = [
-            f"We fitted a topic model with supervision by labels (topicsteer {__version__}) to {len(state.ids):,} "
-            "documents.",
-            f"The codebook had {counted(len(state.codebook), 'topic')}{levels}; {self.labelled} documents had "
-            f"labels{by}, {state.topics.n_outsiders:,} of them with none of the topics.",
-            chosen,
-            f"The model found {counted(len(state.free_names), 'further topic')} without labels.",
-            self.scored(),
-            *(self.agreed(coder) for coder in self.coders),
-            self.shared(),
-            f"Random seed {self.model.random_state}; hash of the documents {state.fingerprint[:16]}.",
-        ]
-        return " ".join(sentences)
-
-    def scored(self) -> str:
-        """A sentence about the evaluation."""
-        found = self.evaluation
-        if found is None or not found.judged:
-            return "Predictions were not evaluated on hidden labels."
-        ours, other = (found.scores[name].summary() for name in (OURS, LOGISTIC))
-        macro, micro = "macro average precision", "micro average precision"
-        return (
-            f"{found.scope} On hidden labels ({found.folds} folds), average precision was {ours[macro]:.3f} (mean over "
-            f"topics) and {ours[micro]:.3f} (all pairs); logistic regression reached "
-            f"{other[macro]:.3f} and {other[micro]:.3f}."
-        )
-
-    def agreed(self, coder: Coder) -> str:
-        """A sentence about a coder: κ over topics."""
-        columns = (self.agreement_table[name] for name in ("coder", "against", "documents", "kappa"))
-        rows = [row[2:] for row in zip(*columns, strict=True) if row[:2] == (coder.name, PEOPLE)]
-        kappas = [kappa for _, kappa in rows if not missing(kappa)]
-        if not kappas:
-            return f"The answers of the coder {coder.name} could not be compared with labels."
-        return (
-            f"The answers of the coder {coder.name} were compared with the labels of {max(n for n, _ in rows):,} "
-            f"documents: Cohen's κ was {statistics.median(kappas):.2f} in the median of {len(kappas):,} topics, from "
-            f"{min(kappas):.2f} to {max(kappas):.2f}."
-        )
-
-    def shared(self) -> str:
-        """A sentence about the largest shares."""
-        if not self.share_table:
-            return "Shares of topics in the corpus were not estimated."
-        columns = (self.share_table[name] for name in ("share", "topic", "low", "high"))
-        rows = [row for row in zip(*columns, strict=True) if not any(map(missing, row))]
-        if not rows:
-            return "Shares of topics have no interval, because no labelled document was drawn by chance."
-        rows.sort(key=lambda row: (-row[0], row[1]))
-        listed = [f"{topic} {share:.1%} ({low:.1%} to {high:.1%})" for share, topic, low, high in rows[:NAMED]]
-        return (
-            "Shares of topics in the corpus were estimated from predictions that labelled documents correct "
-            f"(prediction-powered inference; 95 % intervals), the largest first: {'; '.join(listed)}."
-        )
 
 
 def version_of(package: str) -> str:
@@ -373,11 +279,6 @@ def version_of(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun: "1 topic", "1,200 topics"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 class Findings:
@@ -559,23 +460,19 @@ class Findings:
         self,
         path: str | Path | None = None,
         *,
-        coders: Mapping[str, Any] | None = None,
         evaluation: Evaluation | None = None,
         shares: Prevalence | None = None,
         people: Mapping[str, int] | None = None,
         title: str = "Methods",
     ) -> str:
-        """The paper trail: one paragraph to paste, and the numbers behind it.
+        """The paper trail: corpus, labels, settings, evaluation, shares, assumptions, versions and hashes.
 
-        It has the corpus, the labels, agreement, settings, evaluation, shares, assumptions, versions and hashes. All
-        numbers are measured. A note names everything that is missing.
+        All numbers are measured. A note names everything that is missing.
 
         Parameters
         ----------
         path : str or Path, optional
             A .md file to write.
-        coders : mapping of str to answers, optional
-            As in :meth:`coders`.
         evaluation : Evaluation, optional
             Result of :meth:`evaluate`.
         shares : Prevalence, optional
@@ -595,36 +492,18 @@ class Findings:
         >>> from topicsteer import TopicModel
         >>> texts = ["green tea leaves", "roast coffee beans", "a tea with leaves", "coffee of roast beans"] * 3
         >>> model = TopicModel(free_topics=0).fit(texts, ["tea", "coffee"] * 4 + [None] * 4)
-        >>> print(model.findings.methods(people={"Anna": 8}).splitlines()[2])
-        We fitted a topic model with supervision by labels (topicsteer ...) to 12 documents. ...
+        >>> print(model.findings.methods(people={"Anna": 8}))  # doctest: +NORMALIZE_WHITESPACE
+        # Methods
+        ## Corpus
+        - documents: 12
+        ...
         """
         if path is not None:
             check_suffix(Path(path), (".md",))
-        found = [] if coders is None else coders_of(self._model, coders)
-        measured = Measured(self._model, found, evaluation, shares, people or {})
-        page = markdown(measured.page(title))
+        page = markdown(title, Measured(self._model, evaluation, shares, people or {}).sections())
         if path is not None:
             write_text(path, page)
         return page
-
-    def document_map(self, *, progress: Progress | None = None) -> Frame:
-        """Table of the training documents with their places on a map, for other tools that draw one.
-
-        Documents with similar words are close. Of more than 100,000 documents it has a sample with all labelled ones.
-
-        Parameters
-        ----------
-        progress : callable, optional
-            Called with the stage, the work done, the total and a detail.
-
-        Returns
-        -------
-        table
-            The id, the coordinates ``x`` and ``y`` (upwards), the main ``topic`` and the ``membership`` in it. Then the
-            ``kind`` of the topic ("known", "free" or "none"), whether the document is ``labelled``, and the start of
-            its ``text``.
-        """
-        return self._model._table(map_table(document_map(self._model, progress=progress)))
 
 
 # --- reports and maps ---
@@ -656,12 +535,12 @@ def document_map(
     *,
     most: int = maps.MOST,
 ) -> MappedDocuments:
-    """The map of the training documents, with their ids and texts.
+    """The map of the training documents, with their ids and texts; see `map_layout.obstacle`.
 
     Parameters
     ----------
     model : TopicModel
-        Without its documents, the map has no texts, and documents lie around their topics.
+        With its documents.
     layout : Layout, optional
         Places of the documents. Default: they are computed.
     progress : callable, optional
@@ -684,22 +563,18 @@ def document_map(
         membership,
         labelled[rows],
     )
-    documents = model.documents_
-    texts = None if documents is None else [documents.texts[i] for i in rows]
-    return MappedDocuments(found, [topics.ids[i] for i in rows], texts)
+    texts = model._texts()
+    return MappedDocuments(found, [topics.ids[i] for i in rows], [texts[i] for i in rows])
 
 
 def _layout(model: TopicModel, rows: maps.Rows, P: Array, progress: Progress | None) -> Layout:
-    """Places by words and memberships; around the topics if there are no texts, few documents or no umap-learn."""
-    n, seed = len(model.state_.topics.ids), model.random_state
-    if model.documents_ is not None and maps.can_lay_out() and len(rows) >= maps.FEWEST:
-        X = model._training_rows().take(rows)
-        directions = None if model.guide_ is None else model.guide_.features.directions
-        latent = maps.latent_semantics(X, directions, seed, model.threads)
-        points = maps.features(latent, _predicted(model, X, rows, P))
-        places, aspect = maps.lay_out(points, seed, model.threads, progress)
-        return Layout(rows, places, aspect, "umap", n)
-    return Layout(rows, maps.around_topics(P, model.state_.topics.positions, seed), 1.6, "topics", n)
+    """Places by words and memberships."""
+    X, seed = model._training_rows().take(rows), model.random_state
+    directions = None if model.guide_ is None else model.guide_.features.directions
+    latent = maps.latent_semantics(X, directions, seed, model.threads)
+    points = maps.features(latent, _predicted(model, X, rows, P))
+    places, aspect = maps.lay_out(points, seed, model.threads, progress)
+    return Layout(rows, places, aspect, len(model.state_.topics.ids))
 
 
 def _predicted(model: TopicModel, X: sp.csr_array, rows: maps.Rows, P: Array) -> Array:
@@ -743,6 +618,14 @@ def report_data(
         for k, name in enumerate(state.topics.names):
             shown = [(i, model.explain(row=i)) for i in state.topics.top_rows(k, EXAMPLES)]
             examples[k] = [Example(state.topics.ids[i], e.text, e.strengths(name, MARKED)) for i, e in shown]
+    mapped, notes = None, ["These are the topics of the last complete iteration: the fit was interrupted."]
+    notes = notes if state.interrupted else []
+    if isinstance(map, Layout):
+        mapped = document_map(model, map)
+    elif map and model.documents_ is not None:
+        why_not = maps.obstacle(len(state.ids))
+        notes += [why_not] if why_not else []
+        mapped = None if why_not else document_map(model, progress=progress)
     return ReportData(
         title=title,
         topics=state.topics,
@@ -752,6 +635,6 @@ def report_data(
         shares=shares,
         labelled=int(state.supervision.labelled.sum()),
         offered=offered,
-        notes=["These are the topics of the last complete iteration: the fit was interrupted."] * state.interrupted,
-        documents=document_map(model, None if isinstance(map, bool) else map, progress) if map else None,
+        notes=notes,
+        documents=mapped,
     )

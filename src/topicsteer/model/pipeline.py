@@ -23,7 +23,7 @@ from topicsteer.guidance.regression import Choice
 from topicsteer.guidance.train import free_topics, learn_guide
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.forms import forbid, label_counts, supervise
-from topicsteer.labels.supervision import Kind, Origin, Supervision
+from topicsteer.labels.supervision import CHOSEN, Kind, Origin, Supervision
 from topicsteer.model.predictor import Predictor
 from topicsteer.model.settings import WORDS, Settings
 from topicsteer.model.spool import Spool, documents_of, named_columns
@@ -47,7 +47,7 @@ from topicsteer.system.types import JSON, Array, Progress, Report
 from topicsteer.system.values import check_ids, listed
 from topicsteer.text.meaning import Encoder, knows, term_vectors, text_vectors
 from topicsteer.text.vectorizer import TextVectorizer
-from topicsteer.text.words import is_weak, join_pairs, paired, without_weak
+from topicsteer.text.words import is_weak, without_weak
 
 # Seed of the guide. It does not follow ``random_state``, so that known and free topics come back with any seed.
 GUIDE_SEED = 0
@@ -84,6 +84,13 @@ class Corpus:
     encode: Encoder | None = None
     documents: Documents = field(default_factory=lambda: Documents([], []))
     origin: Origin | None = None
+
+    @property
+    def drawn(self) -> NDArray[np.bool_]:
+        """Documents that were drawn at random; all documents, if all are labelled."""
+        labelled = self.supervision.labelled
+        whole = np.full(len(labelled), labelled.all())
+        return whole if self.origin is None else whole | (self.origin.kind == Kind.RANDOM)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +185,7 @@ def features_sample(corpus: Corpus, settings: Settings, reuse: Cold) -> Sample:
         reuse.directions,
         GUIDE_SEED,
         settings.threads,
-        None if corpus.origin is None else corpus.origin.kind == Kind.RANDOM,
+        corpus.drawn,
     )
 
 
@@ -350,6 +357,7 @@ def prepare(
     *,
     text: Names | None = None,
     id: str | None = None,
+    chosen: str | Sequence[Any] | None = None,
     like: Mapping[str, Any] | None = None,
     after: Predictor | None = None,
     rows: Rows | None = None,
@@ -392,8 +400,20 @@ def prepare(
         codebook,
         vectorizer,
         documents=documents,
-        origin=Origin.of(documents.columns, len(documents)),
+        origin=_origin(documents.columns, supervision, chosen),
     )
+
+
+def _origin(columns: Mapping[str, Any], supervision: Supervision, chosen: str | Sequence[Any] | None) -> Origin | None:
+    """How the labelled documents were chosen; ``chosen`` replaces the column of the table."""
+    if chosen is None:
+        return Origin.of(columns, len(supervision.labelled))
+    labelled = supervision.labelled.tolist()
+    each = [chosen if own else None for own in labelled] if isinstance(chosen, str) else chosen
+    found = Origin.of({**columns, CHOSEN: each}, len(labelled))
+    if found is None:
+        raise ValueError(f'chosen is {chosen!r}: expected "random", or one of "random" and "suggested" per document.')
+    return found
 
 
 # --- train the guide, apply it, factorise ---
@@ -587,14 +607,10 @@ def reuse_of(earlier: Predictor | None, *, choice: bool = False) -> Cold:
 
 
 def _free_names(found: Outcome, corpus: Corpus) -> tuple[str, ...]:
-    """Names for the free topics, from their terms; overlapping pairs of characters are joined, as in examples."""
+    """Names for the free topics, from their terms."""
     known = [str(name) for name in corpus.codebook.names]
     unnamed = _unnamed(found, corpus)
-    ranked = [unnamed.top_terms(k, 10) for k in range(len(known), len(unnamed))]
-    for k, own in enumerate(ranked, len(known)):
-        if any(map(paired, own)) and not corpus.vectorizer.segmented:
-            ranked[k - len(known)] = join_pairs(own, [corpus.documents.texts[i] for i in unnamed.top_rows(k, 20)])
-    return tuple(name_free_topics([own[:5] for own in ranked], known))
+    return tuple(name_free_topics([unnamed.top_terms(k, 5) for k in range(len(known), len(unnamed))], known))
 
 
 def _unnamed(found: Outcome, corpus: Corpus) -> Topics:

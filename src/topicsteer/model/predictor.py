@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from topicsteer.corpora import Documents
 
     Frame: TypeAlias = pl.DataFrame | pd.DataFrame
-    from topicsteer.estimator import TSNMF
     from topicsteer.text.vectorizer import TextVectorizer
 
 
@@ -251,7 +250,7 @@ def embed_new(source: Embeddings | None, texts: Sequence[str], width: int, encod
 
 @dataclass(eq=False, repr=False)
 class Predictor:
-    """A fitted state with its vectoriser, estimator and guide, each built on first use.
+    """A fitted state with its vectoriser and guide, each built on first use.
 
     Parameters
     ----------
@@ -307,33 +306,6 @@ class Predictor:
 
         state = self.state
         return TextVectorizer.from_state(state.vectorizer, state.vocabulary, state.idf, lemmatizer=self.lemmatizer)
-
-    @cached_property
-    def estimator(self) -> TSNMF:
-        """The factorisation, with its history if the state has one."""
-        from topicsteer.estimator import TSNMF
-        from topicsteer.nmf.protocols import History
-        from topicsteer.nmf.solvers import check_settings
-
-        state = self.state
-        given: dict[str, Any] = dict(state.estimator)
-        ended = {name: given.pop(name) for name in ("n_iter", "ended", "error") if name in given}
-        estimator = TSNMF(**{name: value for name, value in given.items() if name in TSNMF().get_params()})
-        check_settings(estimator.get_params())
-        more = {} if state.history is None else {"history_": History(**state.history)}
-        if "error" in ended:
-            more["reconstruction_err_"] = ended["error"]
-        return estimator.with_fitted(
-            components_=state.components,
-            document_topics_=state.document_topics,
-            objective_history_=state.objectives,
-            n_features_in_=state.components.shape[1],
-            topic_names_=np.array([*state.codebook.names, *state.free_names], dtype=object),
-            n_known_=len(state.codebook),
-            n_iter_=ended["n_iter"],
-            ended_=ended["ended"],
-            **more,
-        )
 
     @cached_property
     def guide(self) -> Guide | None:
@@ -503,7 +475,7 @@ def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, JSON]:
     elif topics is not None:
         plain["topics"] = [name.item() if isinstance(name, np.generic) else name for name in topics]
     if vectorizer is not None:
-        options = vectorizer.get_params() | {"ngram_range": list(vectorizer.ngram_range)}
+        options = vectorizer.get_params()
         if not isinstance(vectorizer.stop_words, str | None):
             options["stop_words"] = sorted(vectorizer.stop_words)
         plain["vectorizer"] = {name: value for name, value in options.items() if name != "lemmatizer"}
@@ -518,6 +490,5 @@ def parameters_of(plain: Mapping[str, Any], lemmatizer: Callable[[str], str] | N
     if isinstance(given.get("topics"), dict):
         given["topics"] = Codebook.from_json(given["topics"]["codebook"])
     if given.get("vectorizer") is not None:
-        options = given["vectorizer"] | {"ngram_range": tuple(given["vectorizer"]["ngram_range"])}
-        given["vectorizer"] = TextVectorizer(**options, lemmatizer=lemmatizer)
+        given["vectorizer"] = TextVectorizer(**given["vectorizer"], lemmatizer=lemmatizer)
     return given

@@ -44,7 +44,6 @@ Words: TypeAlias = dict[str, list[str] | str] | None
 class VectorizerOptions(msgspec.Struct, forbid_unknown_fields=True):
     """Options of a vectoriser."""
 
-    ngram_range: list[int]
     max_features: int | str | None = None
     min_df: int | float | str = 1
     max_df: int | float | str = 1
@@ -428,8 +427,12 @@ class FittedState:
 
     @property
     def label_origin(self) -> Origin:
-        """How the labelled documents were chosen."""
-        return Origin.unknown(len(self.pattern)) if self.origin is None else Origin(**self.origin)
+        """How the labelled documents were chosen; a corpus whose documents are all labelled needs no draw."""
+        if self.origin is not None:
+            return Origin(**self.origin)
+        return (
+            Origin.random(len(self.pattern)) if self.supervision.labelled.all() else Origin.unknown(len(self.pattern))
+        )
 
     @property
     def drawn(self) -> bool:

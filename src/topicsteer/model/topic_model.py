@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from topicsteer.analysis.evaluation import Evaluation
     from topicsteer.analysis.explain import Explanation
     from topicsteer.analysis.map_layout import Layout
-    from topicsteer.estimator import TSNMF
     from topicsteer.guidance.guide import Guide
     from topicsteer.labels.codebook import Codebook
     from topicsteer.model.cross_fit import Evidence
@@ -114,8 +113,8 @@ class TopicModel:
     state_ : FittedState
         The fitted model as arrays and plain values: ``state_.topics`` has names, terms and documents of the topics,
         ``state_.thresholds`` the membership threshold of each known topic, ``state_.seconds`` the time of each stage.
-    estimator_, vectorizer_, guide_
-        Fitted estimator, vectoriser and guide; ``guide_`` is None without labels and words.
+    vectorizer_, guide_
+        Fitted vectoriser and guide; ``guide_`` is None without labels and words.
     codebook : Codebook
         The known topics, each with a key that never changes.
     documents_ : Documents or None
@@ -221,6 +220,7 @@ class TopicModel:
         *,
         text: Names | None = None,
         id: str | None = None,
+        chosen: str | Sequence[str | None] | None = None,
         embeddings: AnyEmbeddings | None = None,
         after: TopicModel | None = None,
         memory: int | str | None = None,
@@ -241,6 +241,9 @@ class TopicModel:
             unlabelled), a list of labels per document, a dict ``{row: labels}``, or an indicator matrix.
         text, id : str, optional
             Column names of a table; a list of text columns is joined. The model remembers its columns.
+        chosen : str or one value per document, optional
+            How the labelled documents were chosen, such as "random". Default: the column ``chosen`` of the table. Only
+            labels of random documents give shares with intervals.
         embeddings : array (n_documents, any), encoder, callable or str, optional
             An array, or an encoder of texts such as a sentence-transformers or model2vec model. Or their name: a .npy
             file, or ``model2vec:FOLDER``. Memberships are then learnt from terms and
@@ -283,7 +286,7 @@ class TopicModel:
                 )
             earlier, rows = (None, None) if after is None else (after.predictor_, after._rows)
             corpus = pipeline.prepare(
-                settings, source, labels, text=text, id=id, after=earlier, rows=rows, progress=progress
+                settings, source, labels, text=text, id=id, chosen=chosen, after=earlier, rows=rows, progress=progress
             )
             if len(corpus.documents) >= MANY:
                 stack.enter_context(frugal_memory())
@@ -558,11 +561,6 @@ class TopicModel:
         return self.predictor_.guide
 
     @property
-    def estimator_(self) -> TSNMF:
-        """The fitted factorisation as an estimator of scikit-learn."""
-        return self.predictor_.estimator
-
-    @property
     def edit(self) -> Edits:
         """Edits of topics: ``rename``, ``merge``, ``move``, ``adopt`` and ``split``."""
         from topicsteer.model.edits import Edits
@@ -578,7 +576,7 @@ class TopicModel:
 
     @property
     def findings(self) -> Findings:
-        """Results for readers: ``prevalence``, ``coders``, ``disagreements``, ``methods`` and maps."""
+        """Results for readers: ``prevalence``, ``coders``, ``disagreements`` and ``methods``."""
         from topicsteer.model.findings import Findings
 
         return Findings(self)

@@ -429,7 +429,8 @@ def _origin(state: FittedState, news: News) -> Origin:
     """How the labelled documents were chosen, with the new ones."""
     before = np.pad(state.supervision.labelled, (0, news.total - len(state.ids)))
     first = news.supervision.labelled[news.rows] & ~before[news.rows]
-    return state.label_origin.extend(news.documents.columns, news.rows, news.total, first)
+    origin = Origin.unknown(len(state.ids)) if state.origin is None else state.label_origin
+    return origin.extend(news.documents.columns, news.rows, news.total, first)
 
 
 def _texts(state: FittedState, news: News) -> list[str] | None:

@@ -30,18 +30,19 @@ ROWS = 512
 MIXED_ROWS = 1 << 16
 # Entries of X per term that a block needs; with fewer, adding up its sums costs more than parallel work gains.
 MIN_ENTRIES_PER_TERM = 32
-# Exponents of two of the largest entry of X, about 1e-6 and 1e12; sums of squares lose digits beyond them.
+# Exponents of two of the largest entry of X, and of the largest weight: about 1e-6 and 1e12. Sums of squares lose
+# digits beyond them.
 LOWEST_EXPONENT = -20
 HIGHEST_EXPONENT = 40
 
 
-def check_scale(largest: float) -> None:
-    """Raise ValueError if the largest entry of X is too large or too small for sums of squares."""
+def check_scale(largest: float, name: str = "X") -> None:
+    """Raise ValueError if the largest entry is too large or too small for sums of squares."""
     exponent = math.frexp(largest)[1]
     if largest > 0 and not LOWEST_EXPONENT <= exponent <= HIGHEST_EXPONENT:
         raise ValueError(
-            f"The largest entry of X is {largest:.3g}; expected a value from 1e-6 to 1e12, because sums of squares "
-            f"would lose their digits. Multiply X by 2.0**{-exponent}."
+            f"The largest entry of {name} is {largest:.3g}; expected a value from 1e-6 to 1e12, because sums of "
+            f"squares would lose their digits. Multiply {name} by 2.0**{-exponent}."
         )
 
 

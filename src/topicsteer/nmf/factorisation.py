@@ -18,6 +18,7 @@ from topicsteer.nmf import kernels
 from topicsteer.nmf.blocks import Block
 from topicsteer.nmf.loop import Callback, factorise, pace_of, transform
 from topicsteer.nmf.protocols import FirstWeights, History, Problem, Result, Rows, WithHistory, insert
+from topicsteer.system.arrays import unmasked
 from topicsteer.system.failures import warn_user
 from topicsteer.system.files import Scratch
 from topicsteer.system.types import Array
@@ -229,7 +230,7 @@ def solve(problem: Problem, scratch: Scratch | None = None, callback: Callback |
 def check_start(init: tuple[ArrayLike, ArrayLike], X: Rows, d: int) -> tuple[Array, Array]:
     """A copy of a start that is a pair (W, H)."""
     n, t = X.shape
-    W, H = (np.array(factor, dtype=X.dtype) for factor in init)
+    W, H = (np.array(unmasked(factor, "init"), dtype=X.dtype) for factor in init)
     if W.shape != (n, d) or H.shape != (d, t):
         raise ValueError(f"init=(W, H) has shapes {W.shape} and {H.shape}; expected {(n, d)} and {(d, t)}.")
     if not (np.isfinite(W).all() and np.isfinite(H).all() and (W >= 0).all() and (H >= 0).all()):

@@ -162,7 +162,7 @@ def factorise(
     """Minimise D, starting from ``HT`` and the W of the blocks of ``backend``; both are changed in place.
 
     ``hals`` updates W once before the first iteration, since its start is in H only. A topic that has lost all its
-    weight is revived under ``hals``; the multiplicative rules stay as in the paper.
+    weight is revived under ``hals`` without penalties on H; the multiplicative rules stay as in the paper.
 
     The loop ends when an iteration lowers the objective by no more than the share ``tol``, when the callback returns
     True, or at ``max_iter``. Ctrl-C ends it after the current iteration.
@@ -202,6 +202,8 @@ def factorise(
         HT = np.pad(HT, ((0, 0), (0, _padding(d))))
     terms = slices(len(HT), ROWS)
     result = Result(HT[:, :d])
+    # A new row of H costs its penalty at once, and documents may gain less from it.
+    may_revive = not (rule.multiplicative or regularisation.l1_H or regularisation.l2_H)
     revivals_left = np.full(d, REVIVALS)
     began = time.perf_counter()
 
@@ -250,7 +252,7 @@ def factorise(
                 before, after = norm, norm_of_errors(backend, step, run)
                 norm = after
             dead = np.flatnonzero(((np.diag(total.gram) <= 0) | (np.diag(step.gram) <= 0))[:d] & (revivals_left > 0))
-            if dead.size and not rule.multiplicative and result.n_iter < max_iter:
+            if dead.size and may_revive and result.n_iter < max_iter:
                 revivals_left[dead] -= 1
                 revive(backend.map(partial(worst, step=step, dead=dead), run), HT, step, dead)
                 step = replace(step, gram=HT.T @ HT, dead=dead)

@@ -19,9 +19,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from topicsteer.labels.supervision import Supervision
-from topicsteer.nmf.blocks import Block, Penalties, RowConstraints, Sums, slices
+from topicsteer.nmf.blocks import Block, Penalties, RowConstraints, Sums, check_scale, slices
 from topicsteer.nmf.solvers import RULES, Regularisation, Step, squares, sums
-from topicsteer.system.arrays import checked_csr
+from topicsteer.system.arrays import checked_csr, unmasked
 from topicsteer.system.files import Scratch
 from topicsteer.system.threads import OrderedMap
 from topicsteer.system.types import Array
@@ -53,8 +53,8 @@ class TermConstraints:
         """
         if term_constraints is None:
             return None
-        sparse = sp.issparse(term_constraints)
-        given = sp.coo_array(checked_csr(term_constraints, "term_constraints") if sparse else term_constraints)
+        read = checked_csr if sp.issparse(term_constraints) else unmasked
+        given = sp.coo_array(read(term_constraints, "term_constraints"))
         if given.ndim != 2 or given.shape[0] > d or given.shape[1] != t:
             raise ValueError(
                 f"term_constraints has shape {given.shape}; expected one row per topic, one column per term, {(d, t)}."
@@ -214,6 +214,7 @@ class Problem:
             weight[labelled] *= (self._before[2] + weight.sum()) / marked if marked else 1.0
         elif given is not None:
             weight[labelled] *= given
+            check_scale(float(weight.max(initial=0)), "sample_weight times label_weight")
         return weight
 
     @property

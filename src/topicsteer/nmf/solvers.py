@@ -49,12 +49,7 @@ class Regularisation:
     def of(cls, n_terms: int, total_weight: float = 0.0, *, alpha_W: float, alpha_H: float, l1_ratio: float) -> Self:
         """Return the strengths from the parameters of an estimator, the number of terms and the weight of documents."""
         on_W, on_H = alpha_W * n_terms, alpha_H * total_weight
-        return cls(
-            l1_W=on_W * l1_ratio,
-            l2_W=on_W * (1 - l1_ratio),
-            l1_H=on_H * l1_ratio,
-            l2_H=on_H * (1 - l1_ratio),
-        )
+        return cls(on_W * l1_ratio, on_W * (1 - l1_ratio), on_H * l1_ratio, on_H * (1 - l1_ratio))
 
 
 @dataclass(frozen=True)
@@ -185,7 +180,9 @@ def sums(block: Block, step: Step) -> Sums:
     gram = np.zeros((width, width), dtype=W.dtype)
     gram[:d, :d] = W.T @ W
     heavy = block.weight != 1
-    if heavy.any():  # few documents are, so: (e∘W)ᵀW = WᵀW + ((e - 1)∘W)ᵀW
+    if block.weight.min(initial=1) < 1:  # the difference e - 1 would lose the digits of a small weight
+        gram[:d, :d] = (W * block.weight[:, None]).T @ W
+    elif heavy.any():  # few documents are, so: (e∘W)ᵀW = WᵀW + ((e - 1)∘W)ᵀW
         V = W[heavy]
         gram[:d, :d] += (V * (block.weight[heavy] - 1)[:, None]).T @ V
     return Sums(cross, gram, penalty_per_topic(block, block.weight, step.regularisation.l1_W))
@@ -276,8 +273,8 @@ _SETTINGS: dict[str, tuple[Callable[[object], bool], str]] = {
     "init": (lambda value: not isinstance(value, str) or value in INITS, f"one of {INITS} or a pair (W, H)"),
     "solver": (lambda value: value in RULES, f"one of {tuple(RULES)}"),
     "label_weight": (
-        lambda value: value == "balanced" if isinstance(value, str) else value is None or _number(value),
-        '"balanced", a number >= 0 or None',
+        lambda value: value == "balanced" if isinstance(value, str) else value is None or _number(value, 1e12),
+        '"balanced", a number from 0 to 1e12 or None',
     ),
     "tol": (lambda value: value in ("auto", "authors") or _number(value), 'a number >= 0, "auto" or "authors"'),
     "max_iter": (lambda value: _whole(value, 0), "an integer >= 0"),

@@ -334,9 +334,8 @@ def bar_chart(
     return BarChart(key, title, link, label, width, height, left, right, bars)
 
 
-def line_chart(key: str, topic: str, link: TopicLink, found: Breakdown, title: str = "") -> LineChart:
+def line_chart(key: str, topic: str, link: TopicLink, found: Breakdown) -> LineChart:
     """The share of a topic over time, on a scale from 0 to the largest end of an interval; the topic is the title."""
-    title = title or topic
     width, height, left, right, top, bottom = 340, 190, 44.0, 330.0, 12.0, 160.0
     runs = found.runs(topic)
     dated = [point for run in runs for point in run]
@@ -353,10 +352,10 @@ def line_chart(key: str, topic: str, link: TopicLink, found: Breakdown, title: s
         low, high = (None, None) if share.interval is None else map(y, share.interval)
         return Dot(x(place), y(share.share), low, high, f"{name}: {share.text}")
 
-    label = f"Share of {visible(title, 80)} over time: " + "; ".join(f"{name}: {s.text}" for _, name, s in dated)
+    label = f"Share of {visible(topic, 80)} over time: " + "; ".join(f"{name}: {s.text}" for _, name, s in dated)
     return LineChart(
         key,
-        title,
+        topic,
         link,
         label,
         width,

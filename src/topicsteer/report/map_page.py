@@ -22,8 +22,6 @@ ID_BYTES, TEXT_BYTES = 2_000_000, 9_000_000
 # Characters of an id and of a text, tried in turn until all of them have room.
 ID_LENGTHS = (60, 30, 15, 8)
 TEXT_LENGTHS = (*(int(400 * 0.85**k) for k in range(20)), 0)
-# Characters of a text in an exported table.
-BEGINNING = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,29 +57,11 @@ def map_page(mapped: MappedDocuments) -> dict[str, Any]:
         "points": Markup(script_json(points)),  # noqa: S704 - has no "<"
         "texts": Markup(script_json({"ids": ids, "texts": texts})),  # noqa: S704 - has no "<"
         "number": len(found),
-        "by_words": found.layout.how != "topics",
         "sample": sample_note(found.layout),
         "length": length if cut else 0,
         "labelled": bool(found.labelled.any()),
         "table": _table(found),
     }
-
-
-def map_table(mapped: MappedDocuments) -> dict[str, Any]:
-    """Return the map as columns for other tools: the y axis points upwards, and both axes have the same unit."""
-    found = mapped.map
-    table: dict[str, Any] = {
-        "id": list(mapped.ids),
-        "x": found.layout.places[:, 0].astype(np.float64) * found.layout.aspect,
-        "y": 1 - found.layout.places[:, 1].astype(np.float64),
-        "topic": [found.names[k] for k in found.topic],
-        "kind": [kind(found, k) for k in found.topic],
-        "membership": found.membership.astype(np.float64),
-        "labelled": found.labelled,
-    }
-    if mapped.texts is not None:
-        table["text"] = [" ".join(text[: 2 * BEGINNING].split())[:BEGINNING] for text in mapped.texts]
-    return table
 
 
 def kind(found: DocumentMap, topic: int) -> str:
@@ -97,7 +77,7 @@ def short_form(found: DocumentMap) -> dict[str, Any]:
     Examples
     --------
     >>> from topicsteer.analysis.map_layout import Layout
-    >>> layout = Layout(np.arange(1), np.array([[0.0, 1.0]], dtype=np.float32), 1.0, "topics", 1)
+    >>> layout = Layout(np.arange(1), np.array([[0.0, 1.0]], dtype=np.float32), 1.0, 1)
     >>> found = DocumentMap(layout, ("tea", "(none)"), 1, np.array([1]), np.array([1.0]), np.array([True]))
     >>> short_form(found)
     {'aspect': 1.0, 'x': 'AAA=', 'y': '//8=', 'topic': 'AQA=', 'membership': '/w==', 'labelled': 'AQ=='}

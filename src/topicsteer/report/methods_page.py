@@ -1,4 +1,4 @@
-"""The paper trail: one paragraph to paste, and sections of facts and tables, as Markdown or as one HTML file."""
+"""The paper trail: sections of facts and tables, as Markdown."""
 
 from __future__ import annotations
 
@@ -41,32 +41,21 @@ class Section:
     notes: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
-class MethodsPage:
-    """The page: a title, one paragraph to paste, and sections."""
-
-    title: str
-    paragraph: str
-    sections: Sequence[Section]
-
-
-def markdown(methods: MethodsPage) -> str:
+def markdown(title: str, sections: Sequence[Section]) -> str:
     r"""The page as Markdown; names of topics are text, whatever characters they have.
 
     Examples
     --------
-    >>> print(markdown(MethodsPage("Methods", "We read <3> texts.", [Section("Labels", {"documents": "3"})])))
-    # Methods
-    <BLANKLINE>
-    We read \<3\> texts.
+    >>> print(markdown("Methods of <a>", [Section("Labels", {"documents": "3"})]))
+    # Methods of \<a\>
     <BLANKLINE>
     ## Labels
     <BLANKLINE>
     - documents: 3
     <BLANKLINE>
     """
-    blocks = [f"# {escaped(methods.title)}", escaped(methods.paragraph)]
-    for section in methods.sections:
+    blocks = [f"# {escaped(title)}"]
+    for section in sections:
         blocks.append(f"## {escaped(section.title)}")
         if section.facts:
             facts = (f"- {escaped(name)}: {escaped(value)}" for name, value in section.facts.items())

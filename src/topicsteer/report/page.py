@@ -333,10 +333,9 @@ def _all_topics(topics: Topics, cards: Sequence[TopicCard]) -> Grid:
 
 @dataclass(frozen=True)
 class Scorecard:
-    """An evaluation as a report shows it; without tables if nothing could be judged."""
+    """An evaluation as a report shows it; without a table if nothing could be judged."""
 
     verdict: Verdict
-    summary: Grid | None = None
     topics: Grid | None = None
 
 
@@ -344,10 +343,5 @@ def scorecard(evaluation: Evaluation) -> Scorecard:
     """Arrange an evaluation for a page."""
     if not evaluation.judged:
         return Scorecard(evaluation.judgement)
-    methods, topics = list(evaluation.scores), evaluation.table()
-    bars = {name: topics[name] for name in ("precision", "recall", "F1")}
-    return Scorecard(
-        evaluation.judgement,
-        grid("evaluation-table", "Scores of each method", evaluation.summary(), compared=methods),
-        grid("evaluation-topics", "Scores of each topic", topics, SCORE_COLUMNS, compared=methods, bars=bars),
-    )
+    table = grid("evaluation-topics", "Hidden labels of each topic", evaluation.shown(), SCORE_COLUMNS)
+    return Scorecard(evaluation.judgement, table)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from topicsteer.analysis.prevalence import Prevalence
-from topicsteer.analysis.topics import Topics
 from topicsteer.report.breakdown import DRAWN, Breakdown, Share
 from topicsteer.system.templates import visible
 
@@ -18,50 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Okabe and Ito's colours, for any colour vision; dashes and hatches repeat the distinction.
-KNOWN, FREE, INK = "#0072B2", "#D55E00", "#22262b"
-
-
-def term_bars(topics: Topics, topic_names: Sequence[Hashable] | None = None, n_terms: int = 8) -> Figure:
-    """Draw the most distinctive terms of each topic as bars; free topics are hatched.
-
-    Parameters
-    ----------
-    topics : Topics
-        The topics of a fit.
-    topic_names : sequence, optional
-        Names or numbers of the topics to show. Default: all.
-    n_terms : int
-        Number of terms per topic.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> topics = Topics(("tea", "free"), 1, np.array(["cup", "leaf"]), np.eye(2), np.eye(2), ["a", "b"], np.array([1]))
-    >>> figure = term_bars(topics, ["tea"])
-    >>> figure.axes[0].get_title(loc="left"), [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    ('1  tea', ['cup'])
-    """
-    chosen = range(len(topics)) if topic_names is None else [topics.index(name) for name in topic_names]
-    columns = min(max(len(chosen), 1), 4)
-    rows = max(math.ceil(len(chosen) / columns), 1)
-    figure = _figure(3.1 * columns, (0.55 + 0.19 * n_terms) * rows)
-    for place, k in enumerate(chosen):
-        axes = figure.add_subplot(rows, columns, place + 1)
-        pairs, known = topics.term_strengths(k, n_terms), topics.known(k)
-        at = np.arange(len(pairs))
-        look: dict[str, Any] = {"color": KNOWN} if known else {"color": "white", "edgecolor": FREE, "hatch": "////"}
-        axes.barh(at, [strength for _, strength in pairs], height=0.62, **look)
-        axes.set_yticks(at, [_plain(visible(term, 24)) for term, _ in pairs], fontsize=8)
-        axes.set(xlim=(0, 1.02), ylim=(n_terms - 0.4, -0.6), xticks=[])
-        kind = "" if known else " (free)"
-        title = _plain(visible(topics.names[k], 34 - len(kind)))
-        axes.set_title(f"{k + 1}  {title}{kind}", fontsize=9, loc="left", color=INK, weight="bold")
-        _bare(axes, left=False)
-    return figure
+# A colour of Okabe and Ito for any colour vision, and the colour of text.
+KNOWN, INK = "#0072B2", "#22262b"
 
 
 def shares(found: Prevalence | Breakdown, topics: Sequence[str] | None = None) -> Figure:
@@ -153,8 +110,7 @@ def _plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def _bare(axes: Axes, left: bool = True) -> None:
+def _bare(axes: Axes) -> None:
     """Remove frames and ticks that carry no information."""
     axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_visible(left)
-    axes.tick_params(length=3 if left else 0, labelsize=8)
+    axes.tick_params(length=3, labelsize=8)

@@ -352,6 +352,20 @@ def checked_csr(X: Any, name: str = "X", **options: Any) -> sp.csr_array:
     return X
 
 
+def unmasked(values: Any, name: str) -> Any:
+    """Return values without a mask; numpy would read masked entries as numbers.
+
+    Examples
+    --------
+    >>> unmasked(np.ma.array([1, 2], mask=[False, True]), "X")
+    Traceback (most recent call last):
+    ValueError: X has masked entries: fill them, for example with X.filled(0), or leave them out.
+    """
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} has masked entries: fill them, for example with {name}.filled(0), or leave them out.")
+    return values
+
+
 def check_indices(X: Any, name: str = "X") -> None:
     """Raise ValueError if a sparse matrix has indices out of range; two passes over the indices."""
     again = "build the matrix again from valid indices."

@@ -5,6 +5,7 @@ import functools
 import os
 import re
 import shutil
+import sys
 import tempfile
 import threading
 import time
@@ -106,16 +107,23 @@ def one_at_a_time(method: Method) -> Method:
     return run  # type: ignore[return-value]
 
 
-def hold(descriptor: int) -> bool | None:
-    """Lock an open file until it is closed; False if another process holds it, None where this is not possible."""
-    try:
-        import fcntl
+def hold(descriptor: int) -> bool:
+    """Lock an open file until it is closed, unless another process holds it; OSError where this is not possible.
 
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    Unlike the lock of `locked`, it holds under every name of the file, also if it is renamed.
+    """
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            os.lseek(descriptor, 1 << 40, os.SEEK_SET)  # nobody can read a locked byte there: one after the end
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
         return False
-    except (ImportError, OSError):  # no such locks on this system, or on this file system
-        return None
     return True
 
 
@@ -169,7 +177,8 @@ def replacing(
     unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}{PART}")
     with open(unfinished, "xb") as owner:
         try:
-            hold(owner.fileno())
+            with suppress(OSError):
+                hold(owner.fileno())
             yield unfinished
             if durable:
                 sync(unfinished)
@@ -271,7 +280,8 @@ class Scratch:
             self.path = home / f".{TEMPORARY}{uuid.uuid4().hex[:12]}"
             self.path.mkdir()
         owner = open(self.path / MARKER, "xb")  # noqa: SIM115
-        hold(owner.fileno())
+        with suppress(OSError):
+            hold(owner.fileno())
         self._end = weakref.finalize(self, _remove, self.path, owner)
 
     def claim(self) -> Self:
@@ -385,6 +395,6 @@ def _abandoned(file: Path) -> bool:
         if not mine or not file.is_file() or file.is_symlink() or time.time() - found.st_mtime < YOUNG:
             return False
         with open(file, "rb") as other:
-            return hold(other.fileno()) is True
+            return hold(other.fileno())
     except OSError:
         return False

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from topicsteer.system.arrays import unmasked
 from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def embed(source: Embeddings, texts: Sequence[str]) -> Array:
            [6., 1.]], dtype=float32)
     """
     encode = encoder_of(source)
-    found = np.asarray(source if encode is None else encode(list(texts)), dtype=np.float32)
+    given = source if encode is None else encode(list(texts))
+    found = np.asarray(unmasked(given, "embeddings"), dtype=np.float32)
     if found.ndim != 2 or len(found) != len(texts):
         raise ValueError(f"embeddings have the shape {found.shape}; expected one row per document, {len(texts)} rows.")
     bad = np.flatnonzero(~np.isfinite(found).all(axis=1))

@@ -1,4 +1,4 @@
-"""Compiled loops over bytes and ids: find tokens, number them, join n-grams, weight rows."""
+"""Compiled loops over bytes and ids: find tokens, number them, weight rows."""
 
 from typing import Any
 
@@ -268,48 +268,6 @@ def count(ids: Ints, starts: Longs, seen: Longs, row: int, documents: Longs, tot
 
 
 @_compile
-def _slot(key: np.int64, keys: Longs) -> np.int64:
-    """Slot of a key, or the free slot for it."""
-    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
-    slot = np.int64((mixed ^ mixed >> np.uint64(32)) & np.uint64(len(keys) - 1))
-    while keys[slot] >= 0 and keys[slot] != key:
-        slot = (slot + 1) & (len(keys) - 1)
-    return slot
-
-
-@_compile
-def join(
-    left: Ints, right: Ints, starts: Longs, order: int, keys: Longs, values: Ints, size: int, grow: bool
-) -> tuple[Ints, Longs, Ints, int]:
-    """Ids of n-grams, each made of the (n-1)-gram in ``left`` and the last word in ``right``.
-
-    An n-gram that is not in the table gets a new id if ``grow``, else -1.
-    """
-    joined = np.full(len(left), -1, np.int32)
-    for row in range(len(starts) - 1):
-        for position in range(starts[row], starts[row + 1] - order + 1):
-            first, last = np.int64(left[position]), np.int64(right[position + order - 1])
-            if first < 0 or last < 0:
-                continue
-            if grow and 2 * size == len(keys):
-                old_keys, old_values = keys, values
-                keys, values = np.full(4 * size, -1, np.int64), np.empty(4 * size, np.int32)
-                for old in range(len(old_keys)):
-                    if old_keys[old] >= 0:
-                        slot = _slot(old_keys[old], keys)
-                        keys[slot], values[slot] = old_keys[old], old_values[old]
-            key = first << 32 | last
-            slot = _slot(key, keys)
-            if keys[slot] < 0:
-                if not grow:
-                    continue
-                keys[slot], values[slot] = key, size
-                size += 1
-            joined[position] = values[slot]
-    return joined, keys, values, size
-
-
-@_compile
 def weigh(columns: Ints, starts: Longs, idf: Doubles, sublinear: bool) -> tuple[Longs, Ints, Floats]:
     """Compute TF-IDF rows of unit length with sorted columns; return their sizes, columns and values.
 
@@ -321,14 +279,13 @@ def weigh(columns: Ints, starts: Longs, idf: Doubles, sublinear: bool) -> tuple[
     end = 0
     for row in range(len(starts) - 1):
         begin = found = end
-        for order in range(len(columns)):
-            for position in range(starts[row], starts[row + 1]):
-                column = columns[order, position]
-                if column >= 0:
-                    if counts[column] == 0:
-                        indices[found] = column
-                        found += 1
-                    counts[column] += 1
+        for position in range(starts[row], starts[row + 1]):
+            column = columns[position]
+            if column >= 0:
+                if counts[column] == 0:
+                    indices[found] = column
+                    found += 1
+                counts[column] += 1
         indices[begin:found].sort()
         square = 0.0
         for position in range(begin, found):

@@ -19,7 +19,6 @@ from topicsteer.system.threads import OrderedMap, ordered_map
 from topicsteer.text.tokens import (
     CHUNK_SIZE,
     Chunk,
-    Finder,
     Keep,
     RowArrays,
     Spill,
@@ -27,12 +26,13 @@ from topicsteer.text.tokens import (
     Tokens,
     choose,
     choose_weak,
+    columns_of,
     count,
     drop,
     mark_weak,
-    only_used,
     read,
     replace,
+    weigh,
 )
 from topicsteer.text.words import (
     AUTO,
@@ -79,8 +79,6 @@ class TextVectorizer:
     min_df, max_df : int, float or "auto", default="auto"
         Keep terms found in at least and at most this many texts (int) or this share of them (float). "auto" is 2 and
         0.5, or 1 and 1.0 for fewer than 100 texts.
-    ngram_range : (int, int), default=(1, 1)
-        Minimum and maximum number of words in a term.
     stop_words : "auto", str, collection of str or None, default="auto"
         Words to leave out: a language by name or code (see `stop_words`), the words themselves, or none. "auto"
         recognises the languages of the corpus.
@@ -98,9 +96,8 @@ class TextVectorizer:
     weak_stop_words : bool, default=False
         Keep the stop words of short texts as terms of weight 0.000001: *how* and *not* distinguish short questions.
         They count like other words in ``X`` divided by ``idf_``. Short texts have at most 30 words on average, stop
-        words included. Of the options for terms only ``min_df`` applies to weak stop words. They belong to no n-gram
-        and to no result of `locate`. A text of stop words only has an empty row. Without terms of one word, this has no
-        effect.
+        words included. Of the options for terms only ``min_df`` applies to weak stop words. They belong to
+        no result of `locate`. A text of stop words only has an empty row.
 
     Attributes
     ----------
@@ -145,7 +142,6 @@ class TextVectorizer:
         max_features: int | str | None = "auto",
         min_df: float | str = "auto",
         max_df: float | str = "auto",
-        ngram_range: tuple[int, int] = (1, 1),
         stop_words: Iterable[str] | None = "auto",
         sublinear_tf: bool | str = "auto",
         min_length: int | str = "auto",
@@ -157,7 +153,6 @@ class TextVectorizer:
         self.max_features = max_features
         self.min_df = min_df
         self.max_df = max_df
-        self.ngram_range = ngram_range
         self.stop_words = stop_words
         self.sublinear_tf = sublinear_tf
         self.min_length = min_length
@@ -246,7 +241,7 @@ class TextVectorizer:
         """Fit and transform more texts than memory holds, block by block.
 
         This call reads the texts once and stores their word ids in the folder, in files without a name that disappear
-        afterwards. Memory grows with the number of distinct words (about 200 bytes each) and of distinct n-grams. It
+        afterwards. Memory grows with the number of distinct words (about 200 bytes each). It
         does not grow with the number of texts.
 
         Parameters
@@ -299,7 +294,6 @@ class TextVectorizer:
                 self._rule(),
                 self.vocabulary_,
                 self.idf_,
-                self.ngram_range,
                 sublinear=self._option("sublinear_tf"),
                 pairs=not self.segmented,
             )
@@ -347,12 +341,12 @@ class TextVectorizer:
             limit = self._option("max_features")
             if limit is not None and np.count_nonzero(~weak) >= limit:
                 least = max(least, found_in[~weak].min() - 1e-6)
-            terms = [] if tokens.empty else choose(tokens, self.ngram_range, (least, most), limit)[0]
+            terms = [] if tokens.empty else choose(tokens, (least, most), limit)[0]
             new = [term for term in terms if term not in self.vocabulary_]
             self.vocabulary_ |= {term: column for column, term in enumerate(new, len(self.vocabulary_))}
             found_in = np.pad(found_in, (0, len(new)))
             self.idf_ = np.ones(len(found_in))
-            columns = self._matrix(self._weigh(tokens, run), self._room(tokens)).indices
+            columns = self._matrix(self._weigh(tokens, run), tokens.n_words).indices
             found_in += np.bincount(columns, minlength=len(found_in))
             self.n_texts_, self.idf_ = n_all, 1.0 + np.log((1 + n_all) / (1 + found_in))
             self.idf_[np.flatnonzero(weak)] = WEAK_IDF
@@ -376,7 +370,7 @@ class TextVectorizer:
         [(0, 5, 2), (16, 21, 2)]
         """
         self._check_fitted()
-        return locate(text, self._rule(), self.vocabulary_, self.ngram_range[1], pairs=not self.segmented)
+        return locate(text, self._rule(), self.vocabulary_, pairs=not self.segmented)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """The terms in the order of the columns.
@@ -425,7 +419,6 @@ class TextVectorizer:
         """
         self._check_fitted()
         parameters = {name: value for name, value in self.get_params().items() if name != "lemmatizer"}
-        parameters["ngram_range"] = list(self.ngram_range)
         if not isinstance(self.stop_words, str | None):
             parameters["stop_words"] = sorted(self.stop_words)
         options = {
@@ -458,8 +451,7 @@ class TextVectorizer:
         -------
         TextVectorizer
         """
-        parameters = options["parameters"] | {"ngram_range": tuple(options["parameters"]["ngram_range"])}
-        self = cls(**parameters, lemmatizer=lemmatizer)
+        self = cls(**options["parameters"], lemmatizer=lemmatizer)
         self.languages_ = list(options["languages"])
         self.stop_words_ = frozenset(options["stop_words"])
         self.vocabulary_ = {term: column for column, term in enumerate(terms)}
@@ -488,19 +480,17 @@ class TextVectorizer:
     def _start(self) -> AbstractContextManager[OrderedMap]:
         """Check the parameters and start the threads."""
         _check_parameters(self.get_params())
-        if len(self.ngram_range) != 2 or not 1 <= self.ngram_range[0] <= self.ngram_range[1]:
-            raise ValueError(f"ngram_range is {self.ngram_range}; expected two numbers such as (1, 2)")
         return ordered_map(self.threads)
 
     def _fit(self, texts: Iterable[str], run: OrderedMap, progress: TextProgress | None, keep: Keep = list) -> Tokens:
         """Choose stop words, terms and weights; return the tokens of the texts for `_weigh`."""
         tokens = self._read(texts, run, progress, keep)
         self.languages_, self.stop_words_ = self._find_stop_words(tokens)
-        with_weak = self.weak_stop_words and self.ngram_range[0] == 1 and tokens.n_words <= SHORT_TEXT * tokens.n_texts
+        with_weak = self.weak_stop_words and tokens.n_words <= SHORT_TEXT * tokens.n_texts
         tokens = self._apply_rule(tokens, run, self.stop_words_ if with_weak else frozenset())
         n_texts = tokens.n_texts
         least, most = self._bounds(n_texts)
-        terms, found_in = choose(tokens, self.ngram_range, (least, most), self._option("max_features"))
+        terms, found_in = choose(tokens, (least, most), self._option("max_features"))
         if tokens.empty:
             raise ValueError(
                 f"the {n_texts} texts have no words other than stop words and words of fewer than"
@@ -556,9 +546,7 @@ class TextVectorizer:
             tokens = replace(tokens, lambda word: (word,) if word in weak else rule(word), run)
         else:
             tokens = drop(tokens, self.stop_words_, self._option("min_length"))
-        if weak:
-            tokens = mark_weak(tokens, weak)
-        return tokens if self.ngram_range[1] == 1 else only_used(tokens, run)
+        return mark_weak(tokens, weak) if weak else tokens
 
     def _rule(self) -> Rule:
         """Return a function from a word to its base forms; none for numbers, short words and stop words."""
@@ -571,8 +559,10 @@ class TextVectorizer:
 
     def _weigh(self, tokens: Tokens, run: OrderedMap) -> Iterator[RowArrays]:
         """Compute TF-IDF rows of unit length."""
-        finder = Finder(self.vocabulary_, tokens.words, self.ngram_range[1])
-        return run(partial(finder.weigh, idf=self.idf_, sublinear=self._option("sublinear_tf")), tokens.chunks)
+        columns = columns_of(self.vocabulary_, tokens.words)
+        return run(
+            partial(weigh, columns=columns, idf=self.idf_, sublinear=self._option("sublinear_tf")), tokens.chunks
+        )
 
     def _blocks(self, tokens: Tokens, size: int) -> Iterator[csr_matrix]:
         """Matrices of about ``size`` bytes each."""
@@ -588,14 +578,10 @@ class TextVectorizer:
 
     def _whole_matrix(self, tokens: Tokens, run: OrderedMap) -> csr_matrix:
         """The matrix of all texts; their word ids are freed on the way."""
-        room, chunks = self._room(tokens), tokens.chunks
+        room, chunks = tokens.n_words, tokens.chunks
         if isinstance(chunks, list):
             tokens = dataclasses.replace(tokens, chunks=_used_up(chunks))
         return self._matrix(self._weigh(tokens, run), room)
-
-    def _room(self, tokens: Tokens) -> int:
-        """Largest possible number of entries of the matrix of all texts."""
-        return self.ngram_range[1] * tokens.n_words
 
     def _matrix(self, rows: Iterable[RowArrays], room: int) -> csr_matrix:
         """The matrix of some rows with at most ``room`` entries, each row written into place."""
@@ -639,7 +625,6 @@ def _check_parameters(given: Mapping[str, Any]) -> None:
         "max_features": [count, None, auto],
         "min_df": [count, share, auto],
         "max_df": [count, share, auto],
-        "ngram_range": [tuple],
         "stop_words": [str, "array-like", set, frozenset, None],
         "sublinear_tf": ["boolean", auto],
         "min_length": [count, auto],

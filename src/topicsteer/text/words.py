@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -36,40 +35,6 @@ def without_spaces(text: str) -> bool:
     (False, True)
     """
     return any(first <= ord(letter) <= last for letter in text for first, last in SEARCHED_AS_WRITTEN)
-
-
-def paired(text: str) -> bool:
-    """Whether all characters of a text belong to a writing system that is split into pairs."""
-    return all(any(first <= ord(letter) <= last for first, last in PAIRED) for letter in text)
-
-
-def join_pairs(terms: Sequence[str], texts: Sequence[str]) -> list[str]:
-    """Terms, with overlapping pairs of characters joined to the words that the texts have.
-
-    Two terms are joined if at least half of the occurrences of the rarer one are part of the whole.
-
-    Examples
-    --------
-    >>> join_pairs(["机器", "学习", "tea", "器学"], ["机器学习"])
-    ['机器学习', 'tea']
-    >>> join_pairs(["中国", "国家"], ["中国的国家"])
-    ['中国', '国家']
-    """
-
-    def many(term: str) -> int:
-        return sum(text.count(term) for text in texts)
-
-    found = list(terms)
-    while True:
-        for a, b in permutations(range(len(found)), 2):
-            whole = found[a] + found[b][1:]
-            overlap = found[a][-1:] == found[b][:1] and paired(whole)
-            if overlap and 2 * many(whole) >= min(many(found[a]), many(found[b])) > 0:
-                found[min(a, b)] = whole
-                del found[max(a, b)]
-                break
-        else:
-            return found
 
 
 # Folder of the word lists.
@@ -184,16 +149,11 @@ def word_rule(leave_out: frozenset[str], shortest: int, lemmatizer: Callable[[st
     return rule
 
 
-def locate(
-    text: str, rule: Rule, columns: Mapping[str, int], longest: int, *, pairs: bool
-) -> list[tuple[int, int, int]]:
-    """The terms of a text: first character, one after the last, column; terms may overlap."""
+def locate(text: str, rule: Rule, columns: Mapping[str, int], *, pairs: bool) -> list[tuple[int, int, int]]:
+    """The terms of a text: first character, one after the last, column."""
     lower, places = _aligned(text)
-    found = places_of(lower, pairs=pairs)
-    words = [(places[start], places[end], form) for start, end, word in found for form in rule(word)]
-    runs = (words[i : i + n] for i in range(len(words)) for n in range(1, longest + 1) if i + n <= len(words))
-    named = ((run[0][0], run[-1][1], columns.get(" ".join(form for _, _, form in run))) for run in runs)
-    return [(start, end, column) for start, end, column in named if column is not None]
+    words = ((start, end, form) for start, end, word in places_of(lower, pairs=pairs) for form in rule(word))
+    return [(places[start], places[end], columns[form]) for start, end, form in words if form in columns]
 
 
 def words_of(text: str, *, pairs: bool) -> list[str]:
@@ -265,7 +225,6 @@ def few_rows(
     rule: Rule,
     columns: Mapping[str, int],
     idf: NDArray[np.float64],
-    ngram_range: tuple[int, int],
     *,
     sublinear: bool,
     pairs: bool,
@@ -280,9 +239,7 @@ def few_rows(
     columns : mapping of str to int
         Column of each term.
     idf : array (n_terms,)
-        Weight of each term. Weak stop words belong to no n-gram and do not count towards the length of a row.
-    ngram_range : (int, int)
-        Least and largest number of words in a term.
+        Weight of each term. Weak stop words do not count towards the length of a row.
     sublinear : bool
         Whether a count c becomes 1 + log c.
     pairs : bool
@@ -300,9 +257,7 @@ def few_rows(
     for text in texts:
         found = words_of(text, pairs=pairs)
         words = [form for word in found for form in forms(word)] + [word for word in found if columns.get(word) in weak]
-        orders = range(1, ngram_range[1] + 1)
-        runs = (" ".join(words[i : i + n]) for n in orders for i in range(len(words) - n + 1))
-        counts = Counter(columns[run] for run in runs if run in columns)
+        counts = Counter(columns[word] for word in words if word in columns)
         own = sorted(counts)
         times = [1.0 + math.log(counts[column]) if sublinear else float(counts[column]) for column in own]
         values = [time * float(idf[column]) for time, column in zip(times, own, strict=True)]

@@ -32,7 +32,7 @@ from topicsteer.app.workbench import fit_process, responses
 from topicsteer.app.workbench.actions import ChangeTopic, Label, NewTopic, Undo, apply
 from topicsteer.app.workbench.current_model import GroupShares
 from topicsteer.app.workbench.errors import Invalid, NotFound, Refused
-from topicsteer.app.workbench.progress_view import group_table
+from topicsteer.app.workbench.progress_view import breakdowns
 from topicsteer.app.workbench.project import read_documents
 from topicsteer.app.workbench.views import Selection
 from topicsteer.app.workbench.workbench import Workbench
@@ -202,6 +202,57 @@ def test_passwords_cannot_be_guessed_for_ever_and_lock_nobody_else_out():
     assert not guard.own_host("evil.example:1")
 
 
+def test_wrong_passwords_are_forgotten_after_a_minute(monkeypatch):
+    clock = [1_000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    guard = Guard(None, "0.0.0.0", 1, "right")
+    for _ in range(5):
+        guard.try_password("wrong", "10.0.0.1")
+    clock[0] += 40
+    for _ in range(5):
+        guard.try_password("wrong", "10.0.0.1")
+    with pytest.raises(Refused, match="Wait a minute"):
+        guard.try_password("right", "10.0.0.1")
+    clock[0] += 21  # the first five are too old, the others are not
+    for _ in range(5):
+        assert guard.try_password("wrong", "10.0.0.1") is None
+    with pytest.raises(Refused, match="Wait a minute"):
+        guard.try_password("right", "10.0.0.1")
+    clock[0] += 61
+    assert guard.try_password("right", "10.0.0.1") is not None
+
+
+def test_clients_of_ipv4_do_not_share_their_wrong_passwords_on_a_socket_of_ipv6():
+    guard = Guard(None, "::", 1, "right")
+    for _ in range(10):
+        guard.try_password("wrong", "::ffff:10.0.0.1")
+    for address in ("::ffff:10.0.0.1", "10.0.0.1"):
+        with pytest.raises(Refused, match="Wait a minute"):
+            guard.try_password("right", address)
+    assert guard.try_password("right", "::ffff:10.0.0.2") is not None
+
+
+def test_a_numeric_host_is_only_accepted_where_other_machines_may_ask():
+    local = Guard(None, "127.0.0.1", 1)
+    assert [local.own_host(host) for host in ("127.0.0.1:1", "localhost:1", "[::1]:1")] == [True] * 3
+    assert not any(local.own_host(host) for host in ("10.0.0.4:1", "127.0.0.2:1", "[fe80::1]:1", "0.0.0.0:1"))
+    assert Guard(None, "0.0.0.0", 1, "right").own_host("10.0.0.4:1")
+
+
+def test_people_who_only_look_end_no_session_of_people_who_edit():
+    stored = []
+    guard = Guard(None, "0.0.0.0", 1, "right", keep=stored.append)
+    editor, look = guard.sessions.exchange(guard.sessions.token), guard.sessions.look_token
+    first = guard.sessions.exchange(look)
+    for _ in range(1_005):
+        assert guard.sessions.exchange(look) is not None
+    assert guard.sessions.of_cookie(editor.cookie) is editor
+    assert guard.sessions.of_cookie(first.cookie) is None  # they are limited too
+    assert len(stored[-1]) < 100
+    restarted = Guard(None, "0.0.0.0", 1, "right", kept=stored[-1])
+    assert restarted.sessions.of_cookie(editor.cookie).role == "edit"
+
+
 def test_wrong_passwords_are_slowed_down_and_stopped(workbench):
     with client(workbench, password="open sesame") as page:
         page.headers["origin"] = HOME
@@ -318,8 +369,6 @@ def test_a_link_for_people_who_only_look(workbench):
                 "cancel",
                 "export",
                 "import?who=ann",
-                "coders?who=ann",
-                "coders/remove",
             )
             for path in (f"/api/{action}" for action in actions):
                 refused = page.post(path, json={"who": "ann", "action": "new topic", "name": "tea"})
@@ -395,7 +444,7 @@ def test_labels_reach_every_window(page):
     [
         ("/api/state", 422, "Enter your name"),
         ("/api/state?who=%20", 422, "Enter your name"),
-        ("/api/groups?who=file:%20a.csv&column=group", 422, "does not begin with 'file: '"),
+        ("/api/progress?who=file:%20a.csv", 422, "does not begin with 'file: '"),
         ("/api/state?who=ann&extra=1", 422, "unknown field `extra`"),
         ("/api/documents/999?who=ann", 404, "no document number 999"),
         ("/api/documents/1?who=ann&start=-1", 422, "`int` >= 0 - at `$.start`"),
@@ -413,8 +462,7 @@ def test_labels_reach_every_window(page):
         ("/api/documents?who=ann&query=" + 501 * "a", 422, "length <= 500 - at `$.query`"),
         ("/api/next?who=ann&mode=x", 422, "at `$.mode`"),
         ("/api/next?who=ann&seen=1,x", 422, "at `$.seen`"),
-        ("/api/groups?who=ann&column=x", 404, "no column 'x'"),
-        ("/api/groups?who=ann", 422, "missing required field `column`"),
+        ("/api/beginnings?who=ann", 422, "missing required field `rows`"),
         ("/exports/nothing.csv", 404, "not in the export folder"),
     ],
 )
@@ -439,7 +487,6 @@ def test_an_unknown_address_is_not_found(page, path):
         ("documents?who=ann&query=cup&page=1", responses.DocumentPage),
         ("documents?who=ann&all_rows=true", responses.DocumentRows),
         ("progress?who=ann", responses.ProgressPage),
-        ("groups?who=ann&column=group", responses.GroupTable),
     ],
 )
 def test_an_answer_has_its_type(page, path, kind):
@@ -602,7 +649,7 @@ def test_a_fit_reports_and_is_stored(fitted):
     assert any(key == 1 for _, key, _ in document.pieces)
     suggested = fitted.views.fitted.record.suggestions[0].why
     assert fitted.queue.next("zoe", "suggested").why == f"{suggested[0].upper()}{suggested[1:]}."
-    assert group_table(fitted.views, "group").topics == []  # no label was drawn at random
+    assert breakdowns(fitted.views) == []  # no label was drawn at random
     free = fitted.views.documents(Selection("ann", key="free-0"), sort="strength")
     assert free.total > 0
     assert "free-9" not in {entry.key for entry in topics.free}
@@ -624,20 +671,10 @@ def test_the_labels_refit_to_the_same_topics(fitted):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["jsonl", "label-studio"])
-def test_labels_go_to_other_tools_and_come_back(fitted, kind):
-    said = read_labels(fitted.exporter.export(kind))
+def test_labels_go_to_other_tools_and_come_back(fitted):
+    said = read_labels(fitted.exporter.export("jsonl"))
     has = {record.id: record.labels for record in said.records if record.labels}
     assert has == {f"=d{row}": names for row, names in fitted.session.training().labels.items()}
-
-
-@pytest.mark.slow
-def test_label_studio_gets_people_as_data_not_as_its_users(fitted):
-    tasks = json.loads(fitted.exporter.export("label-studio").read_text())
-    assert {name for task in tasks for name in task["data"]["labelled_by"]} == set(fitted.session.people)
-    for task in tasks:
-        assert len(task["annotations"]) == len(task["data"]["labelled_by"])
-        assert all(set(annotation) == {"result"} for annotation in task["annotations"])  # it refuses unknown users
 
 
 @pytest.mark.slow
@@ -684,17 +721,17 @@ def test_topics_that_swapped_names_are_exported_under_the_new_ones(fitted, tmp_p
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["../x.csv", "a/b.csv", "..", ".x", "/etc/passwd", "x\x00.csv", "", "a" * 900, "label-studio.xml"]
+    "name", ["../x.csv", "a/b.csv", "..", ".x", "/etc/passwd", "x\x00.csv", "", "a" * 900, "methods.md"]
 )
 def test_names_cannot_leave_the_export_folder(fitted, name):
     fitted.exporter.folder.mkdir(exist_ok=True)
-    if name == "label-studio.xml":  # the name of an export, but a link
+    if name == "methods.md":  # the name of an export, but a link
         (fitted.exporter.folder / name).symlink_to("/etc/passwd")
     with pytest.raises(NotFound):
         fitted.exporter.written(name)
     with pytest.raises(Invalid):
         fitted.exporter.export(name)
-    (fitted.exporter.folder / "label-studio.xml").unlink(missing_ok=True)
+    (fitted.exporter.folder / "methods.md").unlink(missing_ok=True)
 
 
 @pytest.mark.slow
@@ -775,22 +812,6 @@ def test_labels_are_imported_from_a_file(page, workbench, tmp_path):
     assert "x.csv" in bad.json()["error"]
 
 
-def test_coders_over_http(page, workbench):
-    rows = "id,labels\n=d1,tea\n=d2,coffee\n"
-    page.post("/api/import?who=ann&name=old.csv", content=rows.encode())
-    answer = page.post("/api/coders?who=ann&name=gpt.csv&coder=gpt", content=b"id,topics\n=d1,tea\n=d2,tea\n")
-    assert answer.json()["message"] == "gpt has answers to 2 documents. They are not labels."
-    (coder,) = page.get("/api/coders?who=ann").json()["coders"]
-    assert (coder["name"], coder["compared"], coder["differ"]) == ("gpt", 2, 1)
-    assert coder["documents"][0]["answer"] == ["tea"]
-    assert workbench.session.training().labels == {1: ["tea"], 2: ["coffee"]}
-    assert page.post("/api/coders?who=ann&name=gpt.csv", content=b"").status_code == 422
-    assert page.post("/api/coders?who=ann&name=x.csv&coder=gpt", content=b"\x00\xff" * 9).status_code == 422
-    assert page.post("/api/coders?who=ann&name=a.csv&coder=b", content=b"x" * (33 << 20)).status_code == 413
-    assert page.post("/api/coders/remove", json={"who": "ann", "coder": "gpt"}).json() == {"ok": True}
-    assert page.post("/api/coders/remove", json={"who": "ann", "coder": "gpt"}).status_code == 404
-
-
 def test_rows_that_are_gone_are_noticed(tmp_path):
     table = tmp_path / "a.csv"
     table.write_text("id,text\n1,green tea\n2,black coffee\n")
@@ -832,7 +853,7 @@ def test_four_people_at_once_lose_nothing_and_double_nothing(workbench):
 
 def test_the_map_and_its_files_are_served(workbench, page):
     places = np.random.default_rng(0).random((60, 2)).astype(np.float32)
-    workbench.maps.made = maps.Layout(np.arange(60), places, 1.2, "umap", 60)
+    workbench.maps.made = maps.Layout(np.arange(60), places, 1.2, 60)
     found = page.get("/api/map?who=ann").json()
     assert found["status"]["state"] in ("ready", "missing")
     assert found["points"]["topics"][-1]["kind"] == "none"

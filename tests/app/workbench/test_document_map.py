@@ -18,7 +18,7 @@ from topicsteer.corpora import Documents
 
 pytestmark = pytest.mark.slow
 
-needs_umap = pytest.mark.skipif(not maps.can_lay_out(), reason="no umap-learn")
+needs_umap = pytest.mark.skipif(bool(maps.obstacle(99)), reason="no umap-learn")
 SUBJECTS = np.repeat(["tea", "coffee", "chess", "boat", "violin"], 16)
 
 
@@ -59,7 +59,7 @@ def numbers(text, kind):
 def layout_of(n, seed=0, rows=None):
     rows = np.arange(n) if rows is None else np.asarray(rows)
     places = np.random.default_rng(seed).random((len(rows), 2)).astype(np.float32)
-    return maps.Layout(rows, places, 1.4, "umap", n)
+    return maps.Layout(rows, places, 1.4, n)
 
 
 @needs_umap
@@ -70,7 +70,7 @@ def test_the_map_is_made_once_before_any_label_and_kept(path):
     assert workbench.document_map().status.state == "making"  # and not a second time
     points = made(workbench)
     assert [notice.status.state for notice in notices if isinstance(notice, Mapped)][-1] == "ready"
-    assert (points.by_words, points.rows, points.sample) == (True, "", "")
+    assert (points.rows, points.sample) == ("", "")
     assert [topic.kind for topic in points.topics] == ["none"]
     places = np.stack([numbers(points.x, "<u2"), numbers(points.y, "<u2")], axis=1) / 65535
     square = ((places[:, None] - places[None]) ** 2).sum(axis=2)
@@ -157,23 +157,19 @@ def test_a_sample_has_rows_and_a_note(workbench):
     assert numbers(workbench.document_map().points.labelled, "u1").tolist() == [0, 1, 0]
 
 
-def test_without_umap_the_map_waits_for_a_fit(workbench):
-    workbench.maps.by_words = False
-    assert workbench.document_map().status == MapStatus("missing")
-    workbench.act("ann", NewTopic(name="tea", documents=[0, 1, 2, 3], request="1"))
-    workbench.act("ann", NewTopic(name="coffee", documents=[16, 17, 18, 19], request="2"))
-    workbench.fit()
-    until(lambda: workbench.views.fitted is not None and not workbench.fitter.busy)
+def test_a_small_project_has_no_map(tmp_path):
+    Workbench.make(tmp_path / "small.steer", Documents(["a", "b"], ["green tea", "black coffee"]))
+    workbench = Workbench(tmp_path / "small.steer")
     page = workbench.document_map()
-    assert page.status.state == "ready"
-    assert not page.points.by_words
+    assert (page.points, page.status.state) == (None, "missing")
+    assert page.status.message == maps.obstacle(2)
+    workbench.close()
 
 
 @pytest.mark.parametrize(
     ("report", "why"), [(Failed("no memory"), "no memory"), (Ended(-9), "its process ended early")]
 )
 def test_a_failed_map_is_reported_and_harms_nothing(workbench, report, why):
-    workbench.maps.by_words = True
     workbench.maps.on_report(report)
     page = workbench.document_map()
     assert page.points is None
@@ -199,7 +195,7 @@ def test_a_layout_comes_back_from_a_project(rows):
     back = restored_layout(stored_layout(layout), 10)
     assert np.array_equal(back.rows, layout.rows)
     assert np.abs(back.places - layout.places).max() <= 0.5 / 65535 + 1e-7
-    assert (back.aspect, back.how, back.documents) == (1.4, "umap", 10)
+    assert (back.aspect, back.documents) == (1.4, 10)
 
 
 @pytest.mark.parametrize(

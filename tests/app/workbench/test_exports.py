@@ -27,7 +27,7 @@ from topicsteer.corpora import Documents, attach_labels, read_labels
 from topicsteer.system.values import NO_LABEL, fold
 
 TEXTS = ["green tea leaves", "black coffee beans", "a cup and a saucer", "trains to the coast"]
-FORMATS = ["labels", "jsonl", "label-studio"]
+FORMATS = ["labels", "jsonl"]
 
 
 @pytest.fixture
@@ -69,15 +69,13 @@ def test_none_of_the_topics_comes_back(session, documents, kind):
     assert session.decisions[2].forbidden == {1, 2}
 
 
-@pytest.mark.parametrize("kind", FORMATS[:2])
+@pytest.mark.parametrize("kind", FORMATS)
 def test_a_topic_that_came_later_is_not_excluded(session, documents, kind):
     apply(session, "ann", NoneOfThese(documents=[2]))
     apply(session, "ann", NewTopic(name="cups"))
     found = exported(session, kind, documents)
     assert list(map(list, found.labels)) == [[], [], [], []]
     assert sorted(found.forbidden[2]) == ["coffee", "tea"]
-    tasks = json.loads(Exporter(Views(session)).export("label-studio").read_text())
-    assert [task["annotations"] for task in tasks] == [[{"result": []}]]
 
 
 def test_names_with_separators_stand_in_lists_with_none(session, documents):
@@ -87,14 +85,6 @@ def test_names_with_separators_stand_in_lists_with_none(session, documents):
     with open(Exporter(Views(session)).export("labels"), newline="") as file:
         assert [row[1] for row in csv.reader(file)] == ["labels", '["tea, green"]', '["(none)"]']
     assert exported(session, "labels", documents).labels == [["tea, green"], [], ["(none)"], []]
-
-
-def test_people_who_differ_stay_separate(session):
-    apply(session, "ann", Label(documents=[0], key=1, state="permitted"))
-    apply(session, "bob", NoneOfThese(documents=[0]))
-    (task,) = json.loads(Exporter(Views(session)).export("label-studio").read_text())
-    choices = [annotation["result"][0]["value"]["choices"] for annotation in task["annotations"]]
-    assert dict(zip(task["data"]["labelled_by"], choices, strict=True)) == {"ann": ["tea"], "bob": ["(none)"]}
 
 
 def test_exports_of_0_1_0_are_still_read(tmp_path, documents):

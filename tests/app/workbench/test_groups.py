@@ -11,7 +11,7 @@ from problems import planted_texts
 
 from topicsteer import TopicModel
 from topicsteer.app.workbench.actions import ChangeTopic, DeleteTopic, Label, NewTopic, Undo, apply
-from topicsteer.app.workbench.progress_view import group_table
+from topicsteer.app.workbench.progress_view import breakdowns, stored_shares
 from topicsteer.app.workbench.project import State, read_documents
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
@@ -56,7 +56,7 @@ def workbench(tmp_path_factory):
 @pytest.mark.slow
 def test_shares_have_intervals_after_a_fit(workbench):
     assert list(workbench.project.groups) == ["region", "date"]
-    assert group_table(workbench.views, "region").topics == []  # nothing is fitted
+    assert breakdowns(workbench.views) == []  # nothing is fitted
     notices = []
     workbench.listeners.append(notices.append)
     assert workbench.fit()
@@ -64,18 +64,15 @@ def test_shares_have_intervals_after_a_fit(workbench):
     until(lambda: workbench.views.fitted.record.shares)
     until(lambda: workbench.status.state == "idle")
     assert "shares" in {notice.status.stage for notice in notices if notice.kind == "fit"}
-    found = group_table(workbench.views, "region")
-    assert found.groups[0] == "<b onclick=alert(1)>north</b> ⟦U+202E⟧"
-    assert sum(found.sizes) == 120
-    tea = next(topic for topic in found.topics if topic.name == "tea")
-    assert all(low <= share <= high for low, share, high in zip(tea.low, tea.shares, tea.high, strict=True))
-    assert tea.low[0] > tea.high[1]  # a clear difference
-    assert len(found.bars) == len(found.topics)
-    assert found.lines == []
-    assert any("30 drawn at random" in note for note in found.notes)
-    over_time = group_table(workbench.views, "date")
-    assert over_time.bars == []
-    assert len(over_time.lines) == len(over_time.topics)
+    _, found, over_time = breakdowns(workbench.views)
+    assert list(found.groups) == [HOSTILE.strip(), "south"]
+    tea = found.shares("tea")
+    assert all(share.low <= share.share <= share.high for share in tea.values())
+    assert tea[HOSTILE.strip()].low > tea["south"].high  # a clear difference
+    assert over_time.period == "month"
+    keys, shares = stored_shares(workbench.views, "region")
+    assert keys[:2] == [1, 2]
+    assert any("30 drawn at random" in note for note in shares.sentences)
 
 
 @pytest.mark.slow
@@ -84,11 +81,12 @@ def test_they_equal_the_shares_of_the_model(workbench):
     documents = read_documents(workbench.project.path)
     model = TopicModel.load(workbench.views.fitted.folder).attach(documents)
     expected = model.findings.shares(workbench.project.groups["region"])
-    found = {topic.key: topic for topic in group_table(workbench.views, "region").topics}
-    for k, key in enumerate(workbench.views.fitted.keys):
-        for values, name in ((found[key].shares, "share"), (found[key].low, "low"), (found[key].high, "high")):
-            values = np.array(values, dtype=float)
-            np.testing.assert_allclose(values, getattr(expected, name)[1:, k], atol=2e-5)
+    keys, found = stored_shares(workbench.views, "region")
+    for key in workbench.views.fitted.keys:
+        k = workbench.views.fitted.keys.index(key)
+        for name in ("share", "low", "high"):
+            own = getattr(found, name)[:, keys.index(key)]
+            np.testing.assert_allclose(own, getattr(expected, name)[:, k], atol=2e-5)
 
 
 @pytest.mark.slow
@@ -98,11 +96,9 @@ def test_they_are_stored_and_follow_renamed_and_deleted_topics(workbench):
     assert set(record.shares) == {"", "region", "date"}  # "": all documents
     assert np.array(record.shares["region"].arrays["share"]).shape == (3, len(record.shares["region"].keys))
     apply(workbench.session, "ann", ChangeTopic(key=1, name="Tea!"))
-    found = group_table(workbench.views, "region")
-    assert {topic.name for topic in found.topics} >= {"Tea!", "coffee"}
-    assert {chart.title for chart in found.bars} >= {"Tea!", "coffee"}
+    assert {*stored_shares(workbench.views, "region")[1].topics} >= {"Tea!", "coffee"}
     apply(workbench.session, "ann", DeleteTopic(key=1))
-    assert 1 not in {topic.key for topic in group_table(workbench.views, "region").topics}
+    assert 1 not in stored_shares(workbench.views, "region")[0]
     apply(workbench.session, "ann", Undo())
     apply(workbench.session, "ann", Undo())
 

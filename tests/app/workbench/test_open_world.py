@@ -12,7 +12,7 @@ from problems import planted_texts
 from topicsteer import TopicModel
 from topicsteer.app.workbench.actions import Label, NewTopic, NoneOfThese, apply
 from topicsteer.app.workbench.errors import Invalid
-from topicsteer.app.workbench.progress_view import group_table
+from topicsteer.app.workbench.progress_view import breakdowns
 from topicsteer.app.workbench.project import Project, ProjectSettings
 from topicsteer.app.workbench.session import LabelSession
 from topicsteer.app.workbench.views import Selection
@@ -118,28 +118,8 @@ def test_a_document_shows_the_probability_of_none(shown):
 
 
 def test_groups_of_documents_have_no_shares_without_random_labels(shown):
-    table = group_table(shown.views, "group")
     assert shown.views.fitted.record.shares["group"].keys
-    assert (table.topics, table.bars) == ([], [])
-    assert sum(table.sizes) == len(TOPIC)
-
-
-def test_suggestions_contain_documents_of_free_topics(shown):
-    seen, reasons = [], []
-    for _ in range(9):
-        found = shown.queue.next("bob", "suggested", seen=seen)
-        seen.append(found.row)
-        reasons.append(found.why)
-    alike = ["documents look alike and have no topic" in why for why in reasons]
-    assert alike == [False, False, True] * 3
-    free = {topic.name: topic.fit.documents for topic in shown.views.topics().free}
-    shown_names = {
-        why.split(": ")[1].removesuffix(".") for why, is_alike in zip(reasons, alike, strict=True) if is_alike
-    }
-    assert shown_names == free.keys()
-    name, count = next(iter(free.items()))
-    assert f"{count} documents look alike and have no topic: {name}." in reasons
-    assert (TOPIC[[row for row, is_alike in zip(seen, alike, strict=True) if is_alike]] >= KNOWN).all()
+    assert breakdowns(shown.views) == []
 
 
 def test_a_free_topic_becomes_known_and_no_document_is_labelled(workbench):
@@ -199,7 +179,6 @@ def test_the_world_is_a_setting_of_the_project(workbench):
     fit(workbench)
     assert workbench.views.topics().none is False
     assert workbench.views.fitted.model.belief == "Every document has one of your 3 topics, as declared."
-    assert not workbench.views.fitted.unknown
     key = workbench.adopt("ann", "free-0", name="without groups")
     assert not workbench.fitter.busy
     assert workbench.queue.next("ann", "topic", key=key).row is not None

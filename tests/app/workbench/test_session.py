@@ -39,7 +39,7 @@ from topicsteer.app.workbench.current_model import CurrentModel, ModelRecord, Su
 from topicsteer.app.workbench.errors import FILE, Refused, person_name
 from topicsteer.app.workbench.imports import GivenLabels, import_labels
 from topicsteer.app.workbench.label_queue import Queue
-from topicsteer.app.workbench.progress_view import advice, group_table
+from topicsteer.app.workbench.progress_view import advice
 from topicsteer.app.workbench.project import Database, Project, ProjectError, Topic, group_columns
 from topicsteer.app.workbench.responses import NextDocument
 from topicsteer.app.workbench.session import LabelSession, decide, merged_state
@@ -675,9 +675,6 @@ def test_hostile_text_is_made_visible(tmp_path):
 def test_groups_of_columns(session):
     views = Views(session)
     assert list(views.project.groups) == ["place", "day"]
-    assert group_table(views, "place").sizes == [3, 3]
-    with pytest.raises(Refused):
-        group_table(views, "nothing")
 
 
 def test_columns_with_few_values_or_dates_are_groups():

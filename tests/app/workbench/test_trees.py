@@ -1,9 +1,7 @@
 """Topic trees in the workbench: labels, moves, merges, exports, imports, and splits of the fitted model."""
 
 import csv
-import json
 import time
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -32,7 +30,7 @@ from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import PERMITTED
 
 SPORT, FOOTBALL, TENNIS, ARTS, FILM, PAINT = range(1, 7)
-FORMATS = ["labels", "jsonl", "label-studio", "labels-by-person"]
+FORMATS = ["labels", "jsonl", "labels-by-person"]
 
 
 @pytest.fixture
@@ -224,7 +222,7 @@ def test_exports_bring_tree_labels_and_people_back(make, kind, names):
     assert len(session.live) == len(before)
 
 
-def test_files_have_paths_and_a_taxonomy(make):
+def test_files_have_paths(make):
     workbench = make("first")
     session = plant(workbench.session)
     apply(session, "ann", Label(documents=[0], key=FOOTBALL, state="permitted"))
@@ -233,12 +231,6 @@ def test_files_have_paths_and_a_taxonomy(make):
         rows = list(csv.DictReader(file))
     cells = [(row["id"], row["labels"], row["labelled_by"], row["path_separator"]) for row in rows]
     assert cells == [("d0", "sport/football; arts/(none)", "ann", "/")]
-    (task,) = json.loads(workbench.exporter.export("label-studio").read_text())
-    assert task["annotations"][0]["result"][0]["value"] == {"taxonomy": [["sport", "football"], ["arts", "(none)"]]}
-    view = ElementTree.parse(workbench.exporter.export("label-studio-config")).getroot()
-    assert [choice.get("value") for choice in view.find("Taxonomy")] == ["sport", "arts", "(none)"]
-    below = view.find("Taxonomy/Choice[@value='sport']")
-    assert [choice.get("value") for choice in below] == ["football", "tennis", "(none)"]
     found = read_labels(workbench.exporter.export("jsonl"))
     assert (found.separator, found.records[0].labels) == ("/", ["sport/football", "arts/(none)"])
 

@@ -1,5 +1,5 @@
 // Drawing of the page Label: the document, the choice of documents, and the topics with their labels.
-import { button, clear, dot, empty, h, name, number, percent, select } from "./dom.js";
+import { button, clear, dot, empty, h, name, percent, select } from "./dom.js";
 import { freeTopic, isFree, NONE_OF_THESE, OUTSIDE, store, topic } from "./store.js";
 import { colour, text, topicName } from "./document.js";
 import { isTree, options as topicOptions } from "./tree.js";
@@ -85,13 +85,10 @@ function reading(view, actions) {
     h("h2", { class: "doc-id" }, name(doc.id)),
     extra.length ? h("details", { class: "extra" }, h("summary", null, "Other columns"), h("dl", null, extra)) : null,
     text(doc),
-    doc.copies ? h("p", { class: "soft small" }, copiesOf(doc.copies)) : null,
     notes(doc, actions),
     marked.length ? h("p", { class: "legend small" }, h("span", { class: "soft" }, "Marked words: "), marked) : null,
   ];
 }
-
-const copiesOf = (n) => `Nearly the same text: ${number(n)} more in the list, not shown again once one is labelled.`;
 
 function notes(doc, actions) {
   const found = Object.entries(doc.labels.notes);
@@ -326,8 +323,7 @@ function choice(view, actions, t, probability, extra, attributes) {
 function others(labels, key) {
   const found = Object.entries(labels?.others || {}).filter(([, states]) => states[key]);
   const settled = labels?.settled[key];
-  const older = labels?.older.includes(Number(key));
-  if (!found.length && !settled && !older) return null;
+  if (!found.length && !settled) return null;
   const differs = labels.differing.includes(Number(key));
   return h(
     "p",
@@ -342,7 +338,6 @@ function others(labels, key) {
     ),
     differs ? " · people differ" : "",
     settled ? h("span", null, `settled: ${settled === "forbidden" ? "no" : "yes"}`) : null,
-    older ? h("span", null, "label under an older definition") : null,
   );
 }
 

@@ -14,7 +14,6 @@ const FILTERS = [
   ["disagreement", "Label and model disagree"],
   ["people", "People differ"],
   ["settled", "Settled"],
-  ["older", "Label under an older definition"],
   ["notes", "With a note"],
   ["later", "Put aside by me"],
   ["skipped", "Skipped by me"],
@@ -42,10 +41,8 @@ let asked = 0;
 export async function show(target, rest) {
   main = target;
   const known = /^topic-(\d+)$/.exec(rest || "");
-  const older = /^older-(\d+)$/.exec(rest || "");
   const special = isFree(rest) || rest === OUTSIDE;
   if (known || special) wanted = { ...start(), key: known ? known[1] : rest, sort: "strength" };
-  else if (older) wanted = { ...start(), filter: "older", key: older[1] };
   else if (rest && FILTERS.some(([value]) => value === rest)) wanted = { ...start(), filter: rest };
   if (rest) history.replaceState(null, "", "#documents");
   frame();
@@ -128,7 +125,7 @@ function frameTools() {
 
 const plain = (...children) => h("span", { class: "chip plain" }, children);
 
-function labels({ labels: { mine, others, permitted, differing, settled, older, notes } }) {
+function labels({ labels: { mine, others, permitted, differing, settled, notes } }) {
   const marked = [mine, ...Object.values(others)].some((states) => states["0"] === "none");
   const whole = marked && !permitted.length ? "none of these" : mine["0"] === "skipped" ? "skipped" : null;
   const forbidden = Object.keys(mine).filter((key) => mine[key] === "forbidden" && topic(key));
@@ -139,7 +136,6 @@ function labels({ labels: { mine, others, permitted, differing, settled, older, 
     mine["0"] === "later" ? plain("for later") : null,
     differing.length ? h("span", { class: "chip warn" }, "people differ") : null,
     Object.keys(settled).length ? plain("settled") : null,
-    older.length ? plain("older definition") : null,
     Object.keys(notes).length
       ? h("span", { class: "chip plain", title: Object.values(notes).join("\n") }, "note")
       : null,

@@ -19,17 +19,6 @@ export function h(tag, props, ...children) {
   return element;
 }
 
-export function svg(tag, props, ...children) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(props || {})) {
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name === "colour") element.style.setProperty("--c", value);
-    else if (value !== null && value !== undefined) element.setAttribute(name, value);
-  }
-  element.append(...present(children));
-  return element;
-}
-
 // Replace the children of an element.
 export const clear = (element, ...children) => {
   element.replaceChildren(...present(children));

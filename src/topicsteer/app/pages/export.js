@@ -11,22 +11,11 @@ const KINDS = [
   ],
   ["labels-by-person", "Labels by person, CSV", "One row per document and person, for import into another project."],
   ["jsonl", "Labels, JSONL", "The same with the texts, one line per document, also for doccano."],
-  [
-    "label-studio",
-    "Labels for Label Studio",
-    "JSON with one annotation per person, so that differing labels stay apart.",
-  ],
-  [
-    "label-studio-config",
-    "Labelling interface for Label Studio",
-    "XML with the topics as choices, or as a taxonomy if they form a tree.",
-  ],
-  ["agreement", "Agreement, CSV", "α per topic and κ per topic and pair of people, with intervals."],
   ["log", "Log of all labels, CSV", "Every label: person, document, topic and time."],
   ["memberships", "Memberships, CSV", "The probability of each topic in each document."],
   ["model", "Model", "A zip file with the model folder, for TopicModel.load and topicsteer predict."],
   ["report", "Report", "One HTML page for readers: map, topics, examples."],
-  ["methods", "Methods", "The paper trail: a paragraph to paste, labels per person, shares, settings, versions."],
+  ["methods", "Methods", "The paper trail: labels per person, shares, settings, assumptions, versions."],
   ["codebook-refi-qda", "Codebook, REFI-QDA", "Topics as .qdc for NVivo, ATLAS.ti, MAXQDA, QualCoder and Taguette."],
 ];
 

@@ -1,5 +1,4 @@
-// The page Import: labels, topics and coders from files.
-import { coders } from "./coders.js";
+// The page Import: labels and topics from files.
 import { clear, h } from "./dom.js";
 import { refresh, upload } from "./store.js";
 
@@ -62,6 +61,5 @@ export async function show(main) {
       h("p", { class: "lead" }, TOPICS),
       importer("topics-file", "File with topics", "/api/topics", `${TABLES},.qdc`),
     ),
-    section("coders-title", "Coders", coders(LARGEST)),
   );
 }

@@ -90,8 +90,7 @@ function waiting(status) {
     clear(main, title, box);
     return;
   }
-  const without = "Fit first. The map then shows documents around their topics; with the extra map, by their words.";
-  clear(main, title, empty("No map yet.", status.message || without));
+  clear(main, title, empty("No map.", status.message));
 }
 
 // --- the frame ---
@@ -158,9 +157,7 @@ function table() {
 }
 
 function tools() {
-  const { sample, by_words: words } = data;
-  const near = words ? "Documents with similar words are close." : "Documents lie around their topics.";
-  $("lead").textContent = `Each point is a document. ${near} ${sample}`;
+  $("lead").textContent = `Each point is a document. Documents with similar words are close. ${data.sample}`;
   $("canvas").setAttribute("aria-label", `Map of ${plural(data.x.length, "document")}; they are in the table below`);
   const box = $("tools");
   if (box.contains(document.activeElement)) return;

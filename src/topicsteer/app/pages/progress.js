@@ -1,11 +1,9 @@
-// The page Progress: stages, advice, shares, labels per topic, topics by group.
-import { clear, empty, h, hidden, name, plural, select } from "./dom.js";
-import { groupShares } from "./groups.js";
+// The page Progress: stages, advice, shares, labels per topic.
+import { clear, empty, h, name, plural } from "./dom.js";
 import { notKnown, shares, stages } from "./stages.js";
 import { attempt, get, store } from "./store.js";
 
 let main = null;
-let column = "";
 let data = null;
 
 export async function show(target) {
@@ -21,7 +19,6 @@ export function onMessage(message) {
 
 async function load() {
   data = await get("/api/progress");
-  if (!data.columns.includes(column)) column = data.columns[0] || "";
   draw();
 }
 
@@ -40,35 +37,16 @@ function coverage(list) {
   return h("ul", { class: "coverage" }, items);
 }
 
-async function groups(box) {
-  if (!column) {
-    const why = "If the table has a column with few values or with dates, topics are shown by it here.";
-    clear(box, empty("No groups.", why));
-    return;
-  }
-  if (store.state.settings.blind) {
-    clear(box, hidden());
-    return;
-  }
-  if (!store.state.model) {
-    clear(box, empty("No topics by group yet.", "Fit first."));
-    return;
-  }
-  const found = await get("/api/groups", { column });
-  const onchange = (event) => {
-    column = event.target.value;
-    attempt(() => groups(box));
-  };
-  const options = data.columns.map((c) => [c, c]);
-  const choose = select({ id: "column", onchange }, options, column);
-  clear(box, h("p", { class: "row" }, h("label", { for: "column" }, "By"), choose), groupShares(found));
-}
-
 const section = (id, title, ...children) => h("section", { "aria-labelledby": id }, h("h2", { id }, title), children);
+
+function byGroup() {
+  const link = h("a", { href: "#export" }, "report");
+  const some = data.columns.map((column, k) => [k ? ", " : "", name(column)]);
+  return h("p", null, "The ", link, " has the shares of the topics by ", some, ", with intervals.");
+}
 
 function draw() {
   if (main.dataset.page !== "progress") return;
-  const box = h("div");
   const { blind } = store.state.settings;
   clear(
     main,
@@ -77,7 +55,6 @@ function draw() {
     h("p", { class: "advice", role: "note" }, h("span", { class: "tag" }, "Advice"), " ", data.advice),
     blind ? null : section("shares-title", "Shares of the documents", shares() || h("p", null, notKnown())),
     section("coverage-title", "Labels per topic", coverage(store.state.topics.known)),
-    section("groups-title", "By group or date", box),
+    data.columns.length ? section("groups-title", "By group or date", byGroup()) : null,
   );
-  attempt(() => groups(box));
 }

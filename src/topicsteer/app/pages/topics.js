@@ -167,12 +167,6 @@ function effect(t) {
 // Figures behind the number of documents.
 const figures = (t) => [plural(t.labels, "label"), " · share ", shareText(t.key) || "–"];
 
-function older(t) {
-  if (!t.older) return null;
-  const text = `${plural(t.older, "document")} labelled under an older definition`;
-  return h("p", { class: "small" }, h("a", { href: `#documents/older-${t.key}` }, text));
-}
-
 function wordLists(t) {
   if (!t.keywords.length && !t.banned.length) return null;
   return h(
@@ -237,7 +231,6 @@ function card(t, _, all) {
     t.fit ? terms(t.fit, t) : h("p", { class: "soft small" }, blind || later),
     wordLists(t),
     effect(t),
-    older(t),
     t.fit ? details("More figures", h("p", { class: "small" }, figures(t))) : null,
     groupsOf(t),
     h(

@@ -38,9 +38,9 @@ Kept: TypeAlias = dict[str, tuple[str, Role]]
 TRIES = 10
 # Length of the window in seconds.
 WINDOW = 60.0
-# Sessions that are kept; the oldest one ends first.
+# Sessions per role; the oldest one ends first, so people who look end no session of people who edit.
 MOST_SESSIONS = 1_000
-# Sessions that a restarted workbench lets in again.
+# Sessions per role that a restarted workbench lets in again.
 MOST_KEPT = 50
 # Addresses whose wrong passwords are remembered.
 MOST_ADDRESSES = 10_000
@@ -110,7 +110,7 @@ class Sessions:
     ) -> None:
         self.token = token or new_secret()
         self.look_token = new_secret()
-        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._sessions: dict[str, Session] = {}
         self._password, self._kept, self._keep = password, dict(kept or {}), keep
 
     def exchange(self, token: str) -> Session | None:
@@ -126,11 +126,14 @@ class Sessions:
         """A new session."""
         session = Session(role=role)
         self._sessions[session.cookie] = session
-        if len(self._sessions) > MOST_SESSIONS:
-            self._sessions.popitem(last=False)
         self._kept[hashed(session.cookie, self._password)] = (session.proof, role)
-        self._kept = dict(list(self._kept.items())[-MOST_KEPT:])
-        self._keep(self._kept)
+        own = [cookie for cookie, other in self._sessions.items() if other.role == role]
+        for cookie in own[:-MOST_SESSIONS]:
+            del self._sessions[cookie]
+        own = [cookie for cookie, (_, other) in self._kept.items() if other == role]
+        for cookie in own[:-MOST_KEPT]:
+            del self._kept[cookie]
+        self._keep(dict(self._kept))
         return session
 
     def of_cookie(self, cookie: str) -> Session | None:
@@ -161,11 +164,13 @@ class Attempts:
 
 
 def _network(address: str) -> str:
-    """The address, or the network of one IPv6 subscriber, who has many addresses."""
+    """The address, or the network of one IPv6 subscriber, who has many addresses; IPv4 may be written as IPv6."""
     try:
-        return str(ip_network(f"{address}/64", strict=False)) if ip_address(address).version == 6 else address
+        known = ip_address(address)
     except ValueError:
         return address
+    known = getattr(known, "ipv4_mapped", None) or known
+    return str(known if known.version == 4 else ip_network((known, 64), strict=False))
 
 
 # Seconds that a connection may stay open without a valid request.

@@ -96,12 +96,6 @@ class DocumentsQuery(Message, frozen=True, kw_only=True):
     all_rows: bool = False
 
 
-class GroupsQuery(Message, frozen=True, kw_only=True):
-    """GET /api/groups: topics by the groups of a column."""
-
-    column: str
-
-
 class BeginningsQuery(Message, frozen=True, kw_only=True):
     """GET /api/beginnings: ids and beginnings of at most 100 documents."""
 
@@ -130,18 +124,6 @@ class UploadQuery(Message, frozen=True, kw_only=True):
     """POST /api/import and /api/topics: labels or topics of a file, which is the body of the request."""
 
     name: str = "file"
-
-
-class AddCoderQuery(UploadQuery, frozen=True, kw_only=True):
-    """POST /api/coders: answers of a coder in a file, which is the body of the request."""
-
-    coder: str
-
-
-class RemoveCoder(Message, frozen=True, kw_only=True):
-    """POST /api/coders/remove: remove a coder and its answers."""
-
-    coder: str
 
 
 # --- answers ---

@@ -29,7 +29,7 @@ from topicsteer.app.workbench.actions import Action, Message
 from topicsteer.app.workbench.agreement_view import agreement_page, disagreements
 from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.errors import Refused
-from topicsteer.app.workbench.progress_view import group_table, progress_page
+from topicsteer.app.workbench.progress_view import progress_page
 from topicsteer.app.workbench.views import Selection
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora.readers import limited
@@ -105,7 +105,7 @@ UNPACKED = 128 << 20
 RETURNED = 60
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 # Files of the report that the page uses too.
-SHARED = ("document_map.js", "document_map.css", "save_svg.js")
+SHARED = ("document_map.js", "document_map.css")
 PORT = 8765
 # Name of the hashes of sessions among the settings of a project.
 SESSIONS = "sessions"
@@ -271,11 +271,11 @@ def export(workbench: Workbench, message: messages.WriteExport) -> messages.Expo
     return messages.Exported(path.name, path.stat().st_size, note)
 
 
-def upload(kind: type[messages.UploadQuery], work: Callable[[Workbench, Any, Path, str], str]) -> Endpoint:
+def upload(work: Callable[[Workbench, str, Path, str], str]) -> Endpoint:
     """Return an endpoint that puts the body of a request into a file, works on it, and returns a sentence."""
 
     async def endpoint(request: Request) -> Response:
-        message = messages.read_query(dict(request.query_params), kind, f"POST {request.url.path}")
+        message = messages.read_query(dict(request.query_params), messages.UploadQuery, f"POST {request.url.path}")
         name, data = Path(message.name).name[-80:], await read_body(request, UPLOAD)
         ending = "".join(Path(name).suffixes[-2:]).lower()
 
@@ -284,7 +284,7 @@ def upload(kind: type[messages.UploadQuery], work: Callable[[Workbench, Any, Pat
                 path = folder / f"labels{ending if ending.replace('.', '').isalnum() else ''}"
                 path.write_bytes(data)
                 with limited(UNPACKED):
-                    return messages.Imported(work(request.app.state.workbench, message, path, name))
+                    return messages.Imported(work(request.app.state.workbench, message.person, path, name))
 
         return json_response(await run_in_threadpool(run))
 
@@ -301,10 +301,8 @@ QUESTIONS: Answers = {
     "/api/progress": (Message, lambda bench, m: progress_page(bench.views)),
     "/api/map": (Message, lambda bench, m: bench.document_map()),
     "/api/beginnings": (messages.BeginningsQuery, lambda bench, m: bench.views.beginnings(m.numbers)),
-    "/api/groups": (messages.GroupsQuery, lambda bench, m: group_table(bench.views, m.column)),
     "/api/agreement": (messages.AgreementQuery, lambda bench, m: agreement_page(bench.session, m.first, m.second)),
     "/api/disagreements": (messages.DisagreementsQuery, lambda bench, m: disagreements(bench.session, m.start)),
-    "/api/coders": (Message, lambda bench, m: bench.coders.page()),
 }
 COMMANDS: Answers = {
     "/api/act": (Action, act),
@@ -313,20 +311,15 @@ COMMANDS: Answers = {
     "/api/split": (messages.Split, lambda bench, m: bench.split(m.key, m.parts)),
     "/api/cancel": (Message, lambda bench, m: bench.cancel_fit()),
     "/api/export": (messages.WriteExport, export),
-    "/api/coders/remove": (messages.RemoveCoder, lambda bench, m: bench.coders.remove(m.coder)),
 }
-UPLOADS: Answers = {
-    "/api/import": (messages.UploadQuery, lambda bench, m, *file: bench.import_labels(m.person, *file)),
-    "/api/topics": (messages.UploadQuery, lambda bench, m, *file: bench.import_topics(m.person, *file)),
-    "/api/coders": (messages.AddCoderQuery, lambda bench, m, *file: bench.coders.add(*file, m.coder)),
-}
+UPLOADS = {"/api/import": Workbench.import_labels, "/api/topics": Workbench.import_topics}
 ROUTES = [
     Route("/", page),
     Route("/pages/{name}", page),
     Route("/exports/{name}", download),
     *(Route(path, query(*both), methods=["GET"]) for path, both in QUESTIONS.items()),
     *(Route(path, command(*both), methods=["POST"]) for path, both in COMMANDS.items()),
-    *(Route(path, upload(*both), methods=["POST"]) for path, both in UPLOADS.items()),
+    *(Route(path, upload(work), methods=["POST"]) for path, work in UPLOADS.items()),
 ]
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.analysis.documents_to_label import Doubt, Suggestion, mixed_order, suggest_unknown
+from topicsteer.analysis.documents_to_label import Doubt, mixed_order
 from topicsteer.analysis.topics import Topics
 from topicsteer.app.workbench.errors import NotFound
 from topicsteer.guidance.apply import FREE_THRESHOLD
@@ -172,15 +172,6 @@ class CurrentModel:
         """Return the documents among some rows that have a free topic, most probable first."""
         strength, has = self.strength(key), self.has[:, self.number(key)]
         return sorted((row for row in rows if has[row]), key=lambda row: -strength[row])
-
-    @cached_property
-    def unknown(self) -> list[Suggestion]:
-        """Documents of the largest free topics; none in a closed world."""
-        if not self.open or not any(map(len, self.model.state_.free_groups)):
-            return []
-        free, names = self.values[:, self.n_known : -1], self.names[self.n_known : -1]
-        labelled = self.model.state_.supervision.labelled
-        return suggest_unknown(free, names, self.documents[self.n_known : -1], labelled)
 
 
 def column_keys(keys: Sequence[int], topics: Topics) -> list[Key]:

@@ -7,15 +7,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree
 
-from topicsteer.app.workbench.agreement_view import agreement_frame
 from topicsteer.app.workbench.errors import DECISION, FILE, Invalid, NotFound, is_person
 from topicsteer.app.workbench.map_view import MapMaker
 from topicsteer.app.workbench.progress_view import breakdowns
-from topicsteer.app.workbench.project import NOTE, ORIGIN, State, read_documents
+from topicsteer.app.workbench.project import NOTE, ORIGIN, read_documents
 from topicsteer.app.workbench.session import Decision, Training, training_labels
-from topicsteer.app.workbench.topic_tree import Tree
 from topicsteer.app.workbench.views import Views
 from topicsteer.corpora.columns import is_plain_name
 from topicsteer.corpora.label_files import COMPLETE, LABELLED_BY, PATH_SEPARATOR
@@ -52,8 +49,6 @@ class Exporter:
         self.folder = path.with_name(f"{path.stem}-export")
         self.kinds: dict[str, tuple[str, Callable[[Path], None]]] = {
             "jsonl": ("labels.jsonl", self._labels_jsonl),
-            "label-studio": ("label-studio.json", self._label_studio),
-            "label-studio-config": ("label-studio.xml", self._label_studio_config),
             "model": ("model.zip", self._model),
             "report": ("report.html", self._report),
             "codebook-refi-qda": ("codebook.qdc", self._refi_qda),
@@ -64,7 +59,6 @@ class Exporter:
             "labels-by-person": self._labels_by_person,
             "log": self._log,
             "memberships": lambda: self._loaded().memberships(),
-            "agreement": partial(agreement_frame, self.session),
         }
         for name, table in tables.items():
             self.kinds[name] = (f"{name}.csv", partial(_write_csv, table))
@@ -201,45 +195,6 @@ class Exporter:
         frame = _frame(("id", "labels", "forbidden", LABELLED_BY, COMPLETE), rows)
         return frame if separator is None else frame.with_columns(pl.lit(separator).alias(PATH_SEPARATOR))
 
-    def _label_studio(self, path: Path) -> None:
-        """Write one task per document and one annotation per person, so that differing labels stay separate.
-
-        Label Studio accepts only its own users as ``completed_by``, so the names are in the data.
-        """
-        tasks, tree = [], self.session.tree
-        for row, name, text, _, _ in self._labelled(self.session.training()):
-            annotations, people = [], self.session.labels_of(row)
-            votes = self.session.votes_of(row)
-            for person, states in people.items():
-                keys = [key for key, state in states.items() if state in State.PRESENT]
-                ends = [key for key, state in states.items() if state == State.REST]
-                ended = [key for end in ends for key in tree.below(end)]
-                own = votes.get(person, {})
-                none = own.keys() == tree.parents.keys() and not any(own.values())
-                paths = [(NONE,)] if none else self._paths(keys, ended)
-                annotations.append({"result": [_label_studio_result(paths, tree)] if paths else []})
-            owners = ["" if person.startswith(FILE) else person for person in people]  # a file is no person
-            data = {"id": name, "text": text, LABELLED_BY: owners}
-            tasks.append(json.dumps({"data": data, "annotations": annotations}, ensure_ascii=False))
-        path.write_text("[\n" + ",\n".join(tasks) + "\n]\n", encoding="utf-8")
-
-    def _label_studio_config(self, path: Path) -> None:
-        """Write the labelling interface of Label Studio: choices, or a taxonomy with "(none)" below each parent."""
-        tree, own = self.session.tree, self.session.settings.path_separator
-        view = ElementTree.Element("View")
-        ElementTree.SubElement(view, "Text", name="text", value="$text")
-        kind, more = ("Choices", {"choice": "multiple"}) if tree.forest.flat else ("Taxonomy", {})
-        top = ElementTree.SubElement(view, kind, {"name": "topic", "toName": "text"} | more)
-        nodes: dict[int | None, ElementTree.Element] = {None: top}
-        for key in tree.order:
-            above = nodes[tree.parents[key]]
-            nodes[key] = ElementTree.SubElement(above, "Choice", value=tree.own_name(key, own))
-        for place, node in nodes.items():
-            if place is None or len(node):
-                ElementTree.SubElement(node, "Choice", value=NONE)
-        ElementTree.indent(view)
-        path.write_text(ElementTree.tostring(view, encoding="unicode") + "\n", encoding="utf-8")
-
     def _log(self) -> "pl.DataFrame":
         ids = self.views.project.ids()
         name = {key: topic.name for key, topic in self.session.topics.items()}
@@ -290,13 +245,6 @@ class Exporter:
         topics = self.session.live
         book = Codebook(tuple(topic.plain() for topic in topics))
         path.write_text(write_codebook(book, {topic.key: topic.colour for topic in topics}), encoding="utf-8")
-
-
-def _label_studio_result(paths: Sequence[tuple[str, ...]], tree: Tree) -> dict[str, Any]:
-    """The labels of one person as Label Studio writes them: choices, or paths of a taxonomy."""
-    kind = "choices" if tree.forest.flat else "taxonomy"
-    value: list[Any] = [path[0] for path in paths] if tree.forest.flat else [list(path) for path in paths]
-    return {"type": kind, "from_name": "topic", "to_name": "text", "value": {kind: value}}
 
 
 def _people_cell(people: Sequence[str]) -> str:

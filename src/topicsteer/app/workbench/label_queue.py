@@ -27,8 +27,6 @@ HELD = 600.0
 STRONGEST = 5_000
 # The reason for a document that another person labelled; it does not reveal the label.
 SEVERAL = "This document is for several people. Label it as if you were the first."
-# After this many suggestions of the model comes a document of a large free topic.
-SUGGESTED_IN_A_ROW = 2
 Mode = Literal["suggested", "random", "search", "topic", "check", "question", "later"]
 # Modes that show predictions, so that blind mode has none of them; its suggestions are documents at random.
 BY_MODEL = ("topic", "check", "question")
@@ -74,10 +72,10 @@ class Queue:
             The person. Documents that this person labelled or skipped do not come again.
         mode : str
             "random", "suggested", "search" (with a query), "topic" (with its key) or "check" (labels that look wrong).
-            In an open world, "suggested" contains documents of the largest free topics. "question" asks about one topic
+            "question" asks about one topic
             at a time, or about the topic with the key. "later" has the documents that this person put aside. "random"
-            is a random sample of all documents, also where "suggested" has none left, and in blind mode. "suggested"
-            leaves out near-duplicates of labelled documents. Documents that need a further person come first in both.
+            is a random sample of all documents, also where "suggested" has none left, and in blind mode. Documents
+            that need a further person come first in both.
         query, key
             For the modes that need them.
         seen : sequence of int
@@ -99,9 +97,6 @@ class Queue:
             if first := [row for row in due if not done[row]]:
                 self._held[who] = (first[0], now)
                 return NextDocument(first[0], SEVERAL, len(first))
-            copies = self.views.copies if mode == "suggested" else None
-            if copies is not None:
-                done |= copies.mask([*np.flatnonzero(self.session.labelled), *held], len(done))
             left = np.flatnonzero(~done[rows])
             if not len(left) and mode == "suggested":
                 return self.next(who, "random", seen=seen)
@@ -138,8 +133,7 @@ class Queue:
     def _suggested(self) -> Source:
         fitted, why = self.views.fitted, dict[int, str]()
         if fitted is not None and fitted.record.suggestions:
-            own = [(s.row, s.why) for s in fitted.record.suggestions]
-            why = {row: _sentence(text) for row, text in _mixed(own, [(s.row, s.why) for s in fitted.unknown])}
+            why = {one.row: _sentence(one.why) for one in fitted.record.suggestions}
         return Source(np.fromiter(why, dtype=np.int64), lambda position, row: why[row], "")
 
     def _at_random(self) -> Source:
@@ -219,16 +213,6 @@ class Queue:
         if mode == "topic" and isinstance(key, int) and self.views.fitted is not None:
             done[[row for row in self.views.fitted.record.proposed.get(key, ()) if session.open_none(row, key)]] = False
         return done
-
-
-def _mixed(own: list[tuple[int, str]], unknown: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Return suggestions of the model, with documents of free topics between them."""
-    step, mixed = SUGGESTED_IN_A_ROW, list[tuple[int, str]]()
-    listed = {row for row, _ in unknown}
-    own = [(row, why) for row, why in own if row not in listed]
-    for place in range(max(-(-len(own) // step), len(unknown))):
-        mixed += own[place * step : (place + 1) * step] + unknown[place : place + 1]
-    return mixed
 
 
 def _sentence(text: str) -> str:

@@ -36,55 +36,31 @@ class MapMaker:
     def __init__(self, views: Views, on_change: Callable[[MapStatus], None]) -> None:
         self.views = views
         self.on_change = on_change
-        self.status = MapStatus("missing")
-        # Whether documents can be laid out by their words, and the process that does it.
-        self.by_words = maps.can_lay_out() and views.session.n >= maps.FEWEST
+        self.status = MapStatus("missing", message=maps.obstacle(views.session.n))
         self.process = FitProcess(self.on_report)
         self._lock = threading.Lock()
-        self._chosen: maps.Rows | None = None
         stored = views.project.settings().get(STORED)
         # The layout by words, once it is made.
         self.made = None if stored is None else restored_layout(stored, views.session.n)
 
     def layout(self) -> maps.Layout | None:
-        """The layout; None while it is being made, which the first call starts, and where it cannot be made.
-
-        Without umap-learn, and for a tiny corpus, documents lie around the topics of the last fit.
-        """
-        if self.made is not None:
-            return self.made
-        if self.by_words:
+        """The layout; None while it is being made, which the first call starts, and where it cannot be made."""
+        if self.made is None and not self.status.message:
             self._start()
-            return None
-        return self._around_topics()
+        return self.made
 
     def close(self) -> None:
         """Kill the process."""
         self.process.close()
 
-    def _rows(self) -> maps.Rows:
-        """The documents on the map, chosen once: pages know them by their numbers."""
-        if self._chosen is None:
-            self._chosen = maps.chosen_rows(self.views.session.n, self.views.session.labelled)
-        return self._chosen
-
-    def _around_topics(self) -> maps.Layout | None:
-        fitted = self.views.fitted
-        if fitted is None:
-            self.status = MapStatus("missing")
-            return None
-        rows = self._rows()
-        places = maps.around_topics(fitted.values[rows], fitted.result.positions)
-        self.status = MapStatus("ready")
-        return maps.Layout(rows, places, 1.6, "topics", self.views.session.n)
-
     def _start(self) -> None:
-        """Start the process, unless it runs or has failed."""
+        """Start the process, unless it runs."""
         with self._lock:
-            if self.status.state in ("making", "failed"):
+            if self.status.state == "making":
                 return
             self.status = MapStatus("making", 0, self.views.session.n)
-        self.process.start(MapOrder(str(self.views.project.path.resolve()), self._rows().tolist()))
+        rows = maps.chosen_rows(self.views.session.n, self.views.session.labelled)
+        self.process.start(MapOrder(str(self.views.project.path.resolve()), rows.tolist()))
 
     def on_report(self, report: AnyReport) -> None:
         """Handle a report of the process; it ends with the layout. The other pages go on without a map."""
@@ -119,7 +95,6 @@ def stored_layout(layout: maps.Layout) -> dict[str, Any]:
     """A layout as JSON; without rows if it has all documents."""
     whole = len(layout.rows) == layout.documents
     return {
-        "how": layout.how,
         "aspect": layout.aspect,
         "rows": "" if whole else packed(layout.rows, "<u4"),
         "x": packed(layout.places[:, 0] * UNITS, "<u2"),
@@ -139,7 +114,7 @@ def restored_layout(stored: Mapping[str, Any], n: int) -> maps.Layout | None:
     except (ValueError, KeyError, TypeError):
         return None
     fits = len(rows) == len(places) <= n and (rows < n).all() and 0.01 < aspect < 100
-    return maps.Layout(rows, places, aspect, "umap", n) if fits else None
+    return maps.Layout(rows, places, aspect, n) if fits else None
 
 
 # --- points in the colours of labels and model ---
@@ -167,7 +142,6 @@ def map_points(views: Views, layout: maps.Layout) -> MapPoints:
         **short_form(found),
         rows="" if whole else packed(layout.rows, "<u4"),
         topics=topics,
-        by_words=layout.how == "umap",
         sample=maps.sample_note(layout),
     )
 

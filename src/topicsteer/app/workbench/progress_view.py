@@ -1,9 +1,8 @@
-"""Read-only answers for the page "Progress": advice, shares of topics by group."""
+"""Read-only answers for the page "Progress", and the shares of topics that the worker estimated."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,10 @@ from numpy.typing import NDArray
 from topicsteer.analysis.documents_to_label import FEW
 from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.prevalence import ARRAYS, Prevalence
-from topicsteer.app.workbench.current_model import EVERYTHING, NONE_OF_THESE, OUTSIDE, GroupShares, Key
-from topicsteer.app.workbench.errors import NotFound
-from topicsteer.app.workbench.responses import GroupTable, GroupTopic, ProgressPage
+from topicsteer.app.workbench.current_model import EVERYTHING, OUTSIDE, GroupShares, Key
+from topicsteer.app.workbench.responses import ProgressPage
 from topicsteer.app.workbench.views import Views
-from topicsteer.report.breakdown import DRAWN, NO_LINK, Breakdown, bar_chart, line_chart
-from topicsteer.system.templates import visible
+from topicsteer.report.breakdown import Breakdown
 from topicsteer.system.values import ALL, NONE
 
 
@@ -89,37 +86,3 @@ def breakdowns(views: Views) -> list[Breakdown]:
     columns = (EVERYTHING, *views.project.groups)
     found = [both[1] for column in columns if (both := stored_shares(views, column)) is not None and both[0]]
     return [Breakdown.of(shares, known=found[0].sentences if k else ()) for k, shares in enumerate(found)]
-
-
-# --- answers ---
-
-
-def group_table(views: Views, column: str) -> GroupTable:
-    """Return the shares of topics in the groups of a column; without topics before they are estimated."""
-    if column not in views.project.groups:
-        raise NotFound(f"There is no column {column!r} with groups.")
-    groups, stored = views.project.groups[column], stored_shares(views, column)
-    names = [visible(name, 60) for name in groups.names]
-    names = [f"{name} ({g + 1})" if names.count(name) > 1 else name for g, name in enumerate(names)]
-    sizes = groups.counts.tolist()
-    if stored is None:
-        return GroupTable(column, names, sizes, [], list(groups.notes), [], [])
-    keys, shares = stored
-    by_key = {str(key): _topic(views, key, shares.take([k])) for k, key in enumerate(keys)}
-    shown = replace(shares, topics=tuple(by_key), groups=(ALL, *names), rests=())
-    found = Breakdown.of(shown)
-    bars, lines = [], []
-    for key in found.order()[:DRAWN]:
-        if groups.period is None:
-            bars.append(bar_chart(key, by_key[key].name, NO_LINK, found.drawn_shares(key), about=column))
-        else:
-            lines.append(line_chart(key, key, NO_LINK, found, by_key[key].name))
-    return GroupTable(column, names, sizes, [by_key[key] for key in found.order()], list(found.notes), bars, lines)
-
-
-def _topic(views: Views, key: Key, one: Prevalence) -> GroupTopic:
-    """Return the shares of one topic."""
-    share, low, high = ([_plain(value) for value in values[1:, 0]] for values in (one.share, one.low, one.high))
-    topic = views.session.topics[key] if isinstance(key, int) else None
-    name = NONE_OF_THESE if key == OUTSIDE else visible(one.topics[0], 80)
-    return GroupTopic(key, name, topic.colour if topic else "", share, low, high)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cached_property, partial
 from importlib.resources import files
 from pathlib import Path
@@ -24,7 +26,7 @@ from topicsteer.app.workbench.current_model import StoredModels
 from topicsteer.app.workbench.errors import Invalid
 from topicsteer.corpora import Documents
 from topicsteer.labels import codebook
-from topicsteer.system.files import replacing
+from topicsteer.system.files import hold, replacing, sync
 from topicsteer.system.values import check_ids
 from topicsteer.text.words import without_spaces
 
@@ -35,6 +37,7 @@ _KEPT = "nothing was changed. Restore the file from a backup, or choose another 
 APPLICATION = 0x54535452
 # Version of the project format. A new one needs a script that brings projects of this one up to date.
 VERSION = 5
+logger = logging.getLogger("topicsteer.app")
 
 
 class ProjectError(ValueError):
@@ -236,12 +239,14 @@ PROBLEMS = (
     ),
     ("a topic cannot be read", "events", "document IS NULL AND state != '' AND NOT json_valid(state)"),
     ("a setting cannot be read", "settings", "NOT json_valid(value)"),
-    ("a coder cannot be read", "coders", "NOT json_valid(answers)"),
 )
 
 
 def found_problem(connection: sqlite3.Connection) -> str | None:
-    """Return the first problem in the content of a project, or None."""
+    """Return the first problem in the pages or the content of a project, or None."""
+    pages = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+    if pages != "ok":
+        return pages
     for name, table, condition in PROBLEMS:
         if connection.execute(f"SELECT 1 FROM {table} WHERE {condition} LIMIT 1").fetchone():  # noqa: S608
             return name
@@ -294,7 +299,7 @@ class Database:
         return reader.execute(query, tuple(values))
 
     def close(self) -> None:
-        """Move the write-ahead log into the file and close all connections."""
+        """Move the write-ahead log into the file, and close all connections."""
         with self._writing:
             with suppress(sqlite3.Error):
                 self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -381,15 +386,19 @@ class Project(Database):
     ----------
     path : Path
         The file. Labels are in ``log``, fitted models in ``models``.
-    lock : file
-        The open file that keeps other workbenches away.
+    lock : file, optional
+        The open file that keeps other workbenches away. Without it, the project is new, and only this process knows it.
     """
 
-    def __init__(self, path: Path, lock: BinaryIO) -> None:
+    def __init__(self, path: Path, lock: BinaryIO | None = None) -> None:
         super().__init__(path)
         self.log = EventLog(self)
         self.models = StoredModels(self)
         self._lock = lock
+        self._closing = threading.Event()
+        self._keeper = threading.Thread(target=self._keep_copies, daemon=True)
+        if lock is not None:
+            self._keeper.start()
 
     # --- files ---
 
@@ -426,24 +435,21 @@ class Project(Database):
             with replacing(path, durable=True, new=True) as part:
                 _write(part, rows, settings)
                 if prepare is not None:
-                    with closing(cls(part, open(part, "rb"))) as project:  # nobody else knows its name
+                    with closing(cls(part)) as project:
                         prepare(project)
+                _finish(part)
+            sync(path.parent)
         except FileExistsError:  # another workbench was faster
             raise ProjectError(exists) from None
 
     @classmethod
     def open(cls, path: Path) -> Project:
         """Open a project; one of another version, foreign or damaged, is refused unchanged."""
-        if not path.is_file():
-            raise ProjectError(f"there is no project {path}: create one with topicsteer label articles.csv.")
         _refuse_foreign(path)
         lock = _lock(path)
         try:
             with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-                found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-                if found != "ok":  # nothing is written before this
-                    raise ProjectError(f"{path} is damaged ({found}); {_KEPT}")
-                if (found := found_problem(connection)) is not None:
+                if (found := found_problem(connection)) is not None:  # nothing is written before this
                     raise ProjectError(f"{path} is damaged: {found}; {_KEPT}")
             return cls(path, lock)
         except BaseException as error:
@@ -454,8 +460,42 @@ class Project(Database):
 
     def close(self) -> None:
         """Close the project and release its lock."""
+        self._closing.set()
+        if self._lock is not None:
+            self._keeper.join()
         super().close()
-        self._lock.close()
+        if self._lock is not None:
+            self._lock.close()
+
+    def _keep_copies(self) -> None:
+        """Move the write-ahead log into the file every second, and write a copy at the first change of each day."""
+        unmoved, tried = Path(f"{self.path}-wal"), None
+        with closing(sqlite3.connect(self.path, timeout=0)) as connection:
+            while not self._closing.wait(1):
+                with suppress(OSError, sqlite3.Error):  # on a full disk the labels stay in the log
+                    if unmoved.stat().st_size:
+                        connection.execute("PRAGMA wal_checkpoint")  # labels can be written meanwhile
+                        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # short, because nothing is left to move
+                        if tried != date.today():
+                            tried = date.today()
+                            self._copy_daily(connection)
+
+    def _copy_daily(self, connection: sqlite3.Connection) -> None:
+        """Replace the daily copy, if it is of another day and the disk has room for two."""
+        copy = self.path.with_name(f"{self.path.stem}.backup{self.path.suffix}")
+        if copy.exists() and date.fromtimestamp(copy.stat().st_mtime) == date.today():
+            return
+        try:
+            if shutil.disk_usage(self.path.parent).free < 2 * self.path.stat().st_size:
+                raise OSError("the disk has too little room")
+            _copy(connection, copy, going=self._go_on)
+        except (OSError, ValueError, sqlite3.Error) as error:
+            if not self._closing.is_set():
+                logger.warning("%s was not written: %s", copy, error)
+
+    def _go_on(self, *_: int) -> None:
+        if self._closing.is_set():
+            raise InterruptedError
 
     # --- settings ---
 
@@ -522,6 +562,36 @@ class Project(Database):
         return stored_groups(self.path)
 
 
+def back_up(path: Path, copy: Path) -> None:
+    """Write a copy of a project as it is at this moment, even while it is open elsewhere; it replaces no file."""
+    _refuse_foreign(path)
+    with closing(sqlite3.connect(path, timeout=30)) as connection:
+        _copy(connection, copy, new=True)
+
+
+def _copy(
+    connection: sqlite3.Connection, copy: Path, *, new: bool = False, going: Callable[..., None] | None = None
+) -> None:
+    """Write a checked copy of a project, whole or not at all; ``going`` may stop it by an exception."""
+    with replacing(copy, durable=True, new=new) as part:
+        part.chmod(0o600)
+        with closing(sqlite3.connect(part)) as other, connection:
+            connection.execute("BEGIN")
+            connection.execute("SELECT count(*) FROM settings")  # from here on, changes are not part of the copy
+            connection.backup(other, pages=4_096, progress=going)
+        _finish(part)
+    sync(copy.parent)
+
+
+def _finish(path: Path) -> None:
+    """Leave a new file alone, without a log, and check it before it gets its name."""
+    with closing(sqlite3.connect(path)) as connection:
+        mode = connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
+        problem = found_problem(connection) if mode == "delete" else "its log cannot be moved into it"
+    if problem is not None:
+        raise ProjectError(f"the new file would be damaged ({problem}): nothing was written. Check the disk.")
+
+
 def read_documents(path: Path) -> Documents:
     """Read ids and texts of a project, even while it is open elsewhere."""
     with closing(sqlite3.connect(path, timeout=30)) as connection:
@@ -569,6 +639,8 @@ def _write(path: Path, rows: Iterable[tuple[object, ...]], settings: Iterable[tu
 
 def _refuse_foreign(path: Path) -> None:
     """Refuse a file that is no project by its first bytes, before SQLite opens it."""
+    if not path.is_file():
+        raise ProjectError(f"there is no project {path}: create one with topicsteer label articles.csv.")
     with open(path, "rb") as file:
         head = file.read(100)
     if not head.startswith(b"SQLite format 3\x00"):
@@ -586,14 +658,16 @@ def _refuse_foreign(path: Path) -> None:
 
 def _lock(path: Path) -> BinaryIO:
     """Lock the project until the returned file is closed or the process ends."""
-    file = open(path, "rb")  # noqa: SIM115
+    file = open(path, "r+b")  # noqa: SIM115 - some network drives only lock files that are open for writing
     try:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        free = hold(file.fileno())
+    except OSError as error:
         file.close()
-        raise ProjectError(f"{path} is open in another workbench: use that one, or close it first.") from None
-    except (ImportError, OSError):  # no such locks on this system, or on this file system
-        pass
+        raise ProjectError(
+            f"{path} cannot be locked ({error.strerror}), as on some network drives, so two workbenches could spoil "
+            "each other's labels: move it to a local disk."
+        ) from error
+    if not free:
+        file.close()
+        raise ProjectError(f"{path} is open in another workbench: use that one, or close it first.")
     return file

@@ -4,14 +4,12 @@ A topic has a ``key`` and a ``name``. The key of a known topic is a number that 
 is its number in the last fit, as in "free-3". The key "none" stands for documents with none of the known topics.
 """
 
-from collections.abc import Hashable
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from topicsteer.analysis.agreement import Estimate, TopicComparison
+from topicsteer.analysis.agreement import Estimate
 from topicsteer.app.workbench.current_model import Key
-from topicsteer.report.breakdown import BarChart, LineChart
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -37,8 +35,7 @@ class DocumentLabels(Reply, frozen=True):
     """Labels of a document: states by key, with the key 0 for the whole document.
 
     ``mine`` are the labels of the person who asks, ``others`` the labels of other people. People differ on the topics
-    in ``differing``; ``settled`` has the decisions on such topics. ``permitted`` are the topics that count. ``older``
-    labels were given under an older definition of their topic.
+    in ``differing``; ``settled`` has the decisions on such topics. ``permitted`` are the topics that count.
     """
 
     mine: dict[int, str]
@@ -47,7 +44,6 @@ class DocumentLabels(Reply, frozen=True):
     permitted: list[int]
     settled: dict[int, str]
     notes: dict[str, str]
-    older: list[int]
 
 
 class Likely(Reply, frozen=True):
@@ -62,7 +58,6 @@ class DocumentView(Reply, frozen=True):
     """A document to read and label; ``shown`` of its ``length`` characters are in ``pieces``.
 
     ``none`` is the probability that it has none of the known topics; ``outside``: no topic reaches its threshold.
-    ``copies`` other documents are nearly the same.
     """
 
     row: int
@@ -75,7 +70,6 @@ class DocumentView(Reply, frozen=True):
     none: float
     outside: bool
     labels: DocumentLabels
-    copies: int
 
 
 class TextPart(Reply, frozen=True):
@@ -136,8 +130,7 @@ class TopicSummary(Reply, frozen=True):
 class KnownTopic(Reply, frozen=True):
     """A known topic; ``labels`` is its number of labelled documents, ``fit`` comes from the last fit.
 
-    ``parent`` is the key of the topic above it, and ``level`` counts from 1. ``older`` is the number of documents with
-    a label from before its present definition.
+    ``parent`` is the key of the topic above it, and ``level`` counts from 1.
     """
 
     key: int
@@ -149,7 +142,6 @@ class KnownTopic(Reply, frozen=True):
     parent: int | None
     level: int
     labels: int
-    older: int
     fit: TopicSummary | None = None
 
 
@@ -214,32 +206,6 @@ class Progress(Reply, frozen=True):
     seq: int
 
 
-class GroupTopic(Reply, frozen=True):
-    """The share of documents with a topic, or with none, in each group, with its interval; None if it is not known."""
-
-    key: Key
-    name: str
-    colour: str
-    shares: list[float | None]
-    low: list[float | None]
-    high: list[float | None]
-
-
-class GroupTable(Reply, frozen=True):
-    """Topics by the groups of a column, with the number of documents per group; largest differences first.
-
-    Shares are corrected by labels. There are no topics before the shares are estimated.
-    """
-
-    column: str
-    groups: list[str]
-    sizes: list[int]
-    topics: list[GroupTopic]
-    notes: list[str]
-    bars: list[BarChart]
-    lines: list[LineChart]
-
-
 class ProgressPage(Reply, frozen=True):
     """The page "Progress"."""
 
@@ -260,7 +226,7 @@ class MapPoints(Reply, frozen=True):
     """The points of the document map, as little-endian numbers in base 64.
 
     Coordinates and topics have 16 bits, memberships and flags 8, rows 32. ``rows`` is empty if the map has every
-    document, in order. ``by_words``: similar documents are close; otherwise documents lie around their topics.
+    document, in order.
     """
 
     aspect: float
@@ -271,12 +237,11 @@ class MapPoints(Reply, frozen=True):
     labelled: str
     rows: str
     topics: list[PointTopic]
-    by_words: bool
     sample: str
 
 
 class MapStatus(Reply, frozen=True):
-    """Whether there is a document map: it is ready, being made, missing until the first fit, or failed."""
+    """Whether there is a document map: it is ready, being made, missing (with the reason), or failed."""
 
     state: Literal["ready", "making", "missing", "failed"]
     done: int = 0
@@ -353,40 +318,6 @@ class Mapped(Reply, frozen=True):
 
 
 Notice: TypeAlias = Changed | FitMoved | Refitted | Advised | Mapped
-
-
-# --- coders ---
-
-
-class Differing(Reply, frozen=True):
-    """A document where people and a coder disagree: its beginning, and the topics according to each."""
-
-    row: int
-    id: Hashable
-    text: str
-    people: list[str]
-    answer: list[str]
-
-
-class CoderSummary(Reply, frozen=True):
-    """A coder: answered documents, labelled ones among them, measures, and the first documents of disagreement.
-
-    Where a measure is not defined, its value is NaN, which JSON has as null.
-    """
-
-    name: str
-    source: str
-    answered: int
-    compared: int
-    topics: list[TopicComparison]
-    differ: int
-    documents: list[Differing]
-
-
-class CoderPage(Reply, frozen=True):
-    """All coders of a project."""
-
-    coders: list[CoderSummary]
 
 
 # --- people ---

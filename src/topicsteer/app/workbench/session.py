@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import threading
-from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -290,36 +289,6 @@ class Overlap:
         return list(self._order)[every - 1 :: every] if every else []
 
 
-class Definitions:
-    """The descriptions of each topic, each with the event that brought it.
-
-    Examples
-    --------
-    >>> tea, hot = Topic(1, "tea", description="a plant"), Topic(1, "tea", description="a hot drink")
-    >>> definitions = Definitions()
-    >>> definitions.apply(1, Event.of_topic(None, tea))
-    >>> definitions.apply(5, Event.of_topic(tea, hot))
-    >>> definitions.older(1, 3), definitions.older(1, 7)
-    (True, False)
-    """
-
-    def __init__(self) -> None:
-        self._texts: dict[int, list[tuple[int, str]]] = defaultdict(list)
-
-    def apply(self, seq: int, event: Event) -> None:
-        """Record a description that changed."""
-        topic = Topic.parse(event.state) if event.document is None else None
-        texts = self._texts[event.key] if topic is not None else []
-        if topic is not None and (not texts or texts[-1][1] != topic.description):
-            texts.append((seq, topic.description))
-
-    def older(self, key: int, seq: int) -> bool:
-        """Return whether the label of an event was given under another definition; none at all is no definition."""
-        texts = self._texts.get(key, [])
-        place = bisect_right(texts, seq, key=lambda text: text[0]) - 1
-        return place >= 0 and texts[place][1] not in ("", texts[-1][1])
-
-
 # --- the session ---
 
 
@@ -365,7 +334,7 @@ class LabelSession:
         self.last_event = np.zeros(self.n, dtype=np.int64)
         # Documents with a label of this person.
         self.labelled_by: dict[str, NDArray[np.bool_]] = defaultdict(lambda: np.zeros(self.n, dtype=np.bool_))
-        self.origins, self.overlap, self.definitions = Origins(), Overlap(), Definitions()
+        self.origins, self.overlap = Origins(), Overlap()
         # Number of the last event.
         self.seq = 0
         # For each existing topic the number of the event that created it, and their tree.
@@ -415,11 +384,6 @@ class LabelSession:
         """Return the notes on a document per person."""
         found = {person: self.state_of(person, document, NOTE) for person in self.labels.get(document, {})}
         return {person: json.loads(text) for person, text in found.items() if text != State.CLEARED}
-
-    def older_labels(self, document: int) -> set[int]:
-        """Return the keys of a document's labels that were given under an older definition of their topic."""
-        found = (item for labels in self.labels.get(document, {}).values() for item in labels.items())
-        return {key for key, (state, seq) in found if state != State.CLEARED and self.definitions.older(key, seq)}
 
     def labellers(self, document: int) -> set[str]:
         """Return the people with a label for a document; skipped documents have none."""
@@ -480,7 +444,7 @@ class LabelSession:
     def _apply(self, seq: int, event: Event) -> None:
         """Apply one event to the labels or the topics."""
         self.seq = seq
-        for part in (self.origins, self.overlap, self.definitions):
+        for part in (self.origins, self.overlap):
             part.apply(seq, event)
         if event.document is not None:
             self.labels[event.document][str(event.person)][event.key] = (event.state, seq)
@@ -516,16 +480,9 @@ class LabelSession:
             self.differing[row] = bool(new.differing)
 
     def label_events(self, person: str, row: int, states: Mapping[int, str]) -> list[Event]:
-        """Return the events that bring a person's labels for a document to these states.
-
-        The same label again confirms one that was given under an older definition of its topic.
-        """
-        labels, events = self.labels.get(row, {}).get(person, {}), []
-        for key, state in states.items():
-            before, seq = labels.get(key, (State.CLEARED, 0))
-            if state != before or (state != State.CLEARED and self.definitions.older(key, seq)):
-                events.append(Event(person, row, key, state, before))
-        return events
+        """Return the events that bring a person's labels for a document to these states."""
+        now = {key: self.state_of(person, row, key) for key in states}
+        return [Event(person, row, key, state, now[key]) for key, state in states.items() if state != now[key]]
 
     def first_events(self, person: str, row: int, states: Mapping[int, str]) -> list[Event]:
         """Return the same; the first label of a document also stores how it was chosen."""

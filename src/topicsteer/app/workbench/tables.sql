@@ -22,4 +22,3 @@ CREATE INDEX model_files_in_order ON model_files (model, name, part);
 CREATE VIRTUAL TABLE words USING fts5 (
     text, content = 'documents', content_rowid = 'row', tokenize = 'unicode61 remove_diacritics 2'
 );
-CREATE TABLE coders (name TEXT PRIMARY KEY, at TEXT NOT NULL, source TEXT NOT NULL, answers TEXT NOT NULL);

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -18,13 +16,10 @@ from topicsteer.analysis.prevalence import FEW_LABELS
 from topicsteer.app.workbench import responses
 from topicsteer.app.workbench.current_model import EVERYTHING, CurrentModel, Key
 from topicsteer.app.workbench.errors import DECISION, Conflict, NotFound
-from topicsteer.app.workbench.project import WHOLE, Project, State, Topic, read_documents
+from topicsteer.app.workbench.project import WHOLE, State, Topic
 from topicsteer.app.workbench.session import Decision, LabelSession
 from topicsteer.system.templates import visible
-from topicsteer.text.near_duplicates import near_duplicates
 
-# Up to this number of documents, near-duplicates are found before the first page opens; otherwise in the background.
-AT_ONCE = 2_000
 # A membership from which the model is sure.
 STRONG = 0.8
 # Characters of a document in the first answer, and in each further answer.
@@ -37,7 +32,7 @@ PAGE = 50
 WEAK = 0.12
 Filter = Literal[
     "all", "labelled", "unlabelled", "strong", "uncertain", "disagreement", "people", "settled", "skipped", "later",
-    "notes", "older",
+    "notes",
 ]  # fmt: skip
 # Filters by predictions or by the labels of others, which blind mode has not.
 REVEALING = ("strong", "uncertain", "disagreement", "people", "settled")
@@ -58,7 +53,6 @@ class Selection(NamedTuple):
     filter : str
         "all", "labelled", "unlabelled", "strong", "uncertain", "disagreement" (of label and model), "people" (with
         differing labels), "settled" (with a decision), "skipped" or "later" (by this person). "notes": with a note.
-        "older": with a label from before the present definition of its topic.
     key : int or str, optional
         Only documents of this known or free topic, by label or by the model; "none" for documents without a topic.
     """
@@ -67,40 +61,6 @@ class Selection(NamedTuple):
     query: str = ""
     filter: Filter = "all"
     key: Key | None = None
-
-
-class Copies:
-    """The near-duplicates of each document; until they are found, there are none.
-
-    Parameters
-    ----------
-    project : Project
-        The documents.
-    """
-
-    def __init__(self, project: Project) -> None:
-        self._path = project.path
-        # For each document the row of the first one that is nearly the same.
-        self._first: NDArray[np.int64] | None = None
-        if len(project) <= AT_ONCE:
-            self._find()
-        else:
-            threading.Thread(target=self._find, daemon=True).start()
-
-    def _find(self) -> None:
-        self._first = near_duplicates(read_documents(self._path).texts)
-
-    def mask(self, rows: Sequence[int] | NDArray[np.int64], n: int) -> NDArray[np.bool_]:
-        """Return which of all documents are near-duplicates of these rows, or these rows themselves."""
-        mask = np.zeros(n, dtype=np.bool_)
-        mask[rows] = True
-        if self._first is None or not len(rows):
-            return mask
-        return mask | np.isin(self._first, self._first[rows])
-
-    def number(self, row: int) -> int:
-        """Return the number of other documents that are nearly the same."""
-        return 0 if self._first is None else int((self._first == self._first[row]).sum()) - 1
 
 
 class Views:
@@ -117,8 +77,6 @@ class Views:
         self.project = session.project
         self.fitted: CurrentModel | None = None
         self.search = lru_cache(maxsize=32)(lambda query: np.asarray(session.project.search(query), dtype=np.int64))
-        # Near-duplicates; None: they are not looked for.
-        self.copies: Copies | None = None
 
     @property
     def shown(self) -> CurrentModel | None:
@@ -178,7 +136,6 @@ class Views:
             self._likely(row, 6),
             *self._none(row),
             self.labels(row, who),
-            0 if self.copies is None else self.copies.number(row),
         )
 
     def text(self, row: int, start: int) -> responses.TextPart:
@@ -194,14 +151,14 @@ class Views:
         """
         session = self.session
         with session.lock:
-            others, notes, older = session.labels_of(row), session.notes_of(row), sorted(session.older_labels(row))
+            others, notes = session.labels_of(row), session.notes_of(row)
             decision = session.decisions.get(row, Decision())
             mine, settled = others.pop(who, {}), others.pop(DECISION, {})
             if session.settings.blind:
                 own = sorted(key for key, state in mine.items() if state in State.PRESENT)
-                return responses.DocumentLabels(mine, {}, [], own, {}, {who: notes[who]} if who in notes else {}, [])
+                return responses.DocumentLabels(mine, {}, [], own, {}, {who: notes[who]} if who in notes else {})
             permitted, differing = sorted(decision.permitted), sorted(decision.differing)
-            return responses.DocumentLabels(mine, others, differing, permitted, settled, notes, older)
+            return responses.DocumentLabels(mine, others, differing, permitted, settled, notes)
 
     def _document(self, row: int) -> tuple[Hashable, str, dict[str, Any]]:
         if not 0 <= row < self.session.n:
@@ -278,7 +235,7 @@ class Views:
         if isinstance(chosen.key, str):
             fitted = self.fitted_or_refuse()
             keep = keep & fitted.has[:, fitted.number(chosen.key)]
-        elif chosen.key is not None and chosen.filter != "older":
+        elif chosen.key is not None:
             key = self.session.topic(chosen.key).key
             keep = keep & (self._mask(self._own(chosen.who, key)) if blind else self._of_topic(key))
         return np.flatnonzero(keep)
@@ -330,17 +287,12 @@ class Views:
             "skipped": lambda: self._mask(self.whole(chosen.who, State.SKIPPED)),
             "later": lambda: self._mask(self.whole(chosen.who, State.LATER)),
             "notes": lambda: self._mask([row for row in session.decisions if session.notes_of(row)]),
-            "older": lambda: self._mask([row for row in touched if self._older(row, known)]),
         }
         return filters[chosen.filter]()
 
     def whole(self, who: str, state: str) -> list[int]:
         """Return the documents that a person skipped, or put aside."""
         return [row for row in self._touched() if self.session.labels_of(row).get(who, {}).get(WHOLE) == state]
-
-    def _older(self, row: int, key: int | None) -> bool:
-        older = self.session.older_labels(row)
-        return bool(older) if key is None else key in older
 
     def _touched(self) -> list[int]:
         """Return the documents with a label, now or earlier."""
@@ -353,8 +305,7 @@ class Views:
         """Return known and free topics with the numbers of the last fit; in blind mode only the known ones."""
         fitted = self.shown
         with self.session.lock:
-            older = Counter(key for row in self.session.decisions for key in self.session.older_labels(row))
-        known = [self._known(self.session.topics[key], older[key]) for key in self.session.tree.order]
+            known = [self._known(self.session.topics[key]) for key in self.session.tree.order]
         if fitted is None:
             return responses.TopicLists(known, [])
         free = [
@@ -383,14 +334,14 @@ class Views:
         shown = [visible(term, 60) for term in terms]
         return responses.GroupView(shown, len(rows), list(rows[:n]), self.beginnings(rows[:EXAMPLES]))
 
-    def _known(self, topic: Topic, older: int) -> responses.KnownTopic:
+    def _known(self, topic: Topic) -> responses.KnownTopic:
         tree = self.session.tree
         place = (tree.parents[topic.key], tree.level(topic.key))
         about = (topic.key, topic.name, topic.description, topic.colour, topic.keywords, topic.banned, *place)
         fitted, fit = self.shown, None
         if fitted is not None and topic.key in fitted.column:
             fit = self._summary(fitted, fitted.column[topic.key])
-        return responses.KnownTopic(*about, self.session.counts[topic.key], older, fit)
+        return responses.KnownTopic(*about, self.session.counts[topic.key], fit)
 
     def _summary(self, fitted: CurrentModel, k: int) -> responses.TopicSummary:
         """Return terms and documents of a column."""

@@ -15,7 +15,6 @@ import numpy as np
 from topicsteer.app.workbench import fit_process as messages
 from topicsteer.app.workbench import responses
 from topicsteer.app.workbench.actions import Action, NewTopic, apply, plan
-from topicsteer.app.workbench.agreement_view import CoderShelf
 from topicsteer.app.workbench.current_model import CurrentModel, ModelRecord
 from topicsteer.app.workbench.errors import FILE, Conflict, Invalid
 from topicsteer.app.workbench.exports import Exporter
@@ -32,7 +31,7 @@ from topicsteer.app.workbench.map_view import MapMaker, map_points
 from topicsteer.app.workbench.project import Project, fingerprint, read_documents
 from topicsteer.app.workbench.responses import FitStatus, Notice
 from topicsteer.app.workbench.session import Change, LabelSession
-from topicsteer.app.workbench.views import Copies, Views
+from topicsteer.app.workbench.views import Views
 from topicsteer.corpora import Documents, read_table
 from topicsteer.labels.codebook import Codebook
 from topicsteer.model.predictor import MODEL2VEC, Model2Vec, VectorFile, embeddings_named, for_documents
@@ -212,12 +211,10 @@ class Workbench:
             raise
         self.session = LabelSession(self.project)
         self.views = Views(self.session)
-        self.views.copies = Copies(self.project)
         self.queue = Queue(self.views)
         self.fitter = FitProcess(self.on_message)
         self.maps = MapMaker(self.views, lambda status: self.notify(responses.Mapped(status)))
         self.exporter = Exporter(self.views, self.maps)
-        self.coders = CoderShelf(self.session)
         # Called with every notice for the open pages.
         self.listeners: list[Callable[[Notice], None]] = []
         self.status = FitStatus()

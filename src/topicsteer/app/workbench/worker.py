@@ -164,7 +164,7 @@ class Worker:
         X = TextVectorizer().fit_transform([documents.texts[row] for row in order.rows])
         points = maps.features(maps.latent_semantics(X))
         places, aspect = maps.lay_out(points, progress=lambda _, *rest: self.progress("map", *rest))
-        layout = maps.Layout(np.array(order.rows), places, aspect, "umap", len(documents))
+        layout = maps.Layout(np.array(order.rows), places, aspect, len(documents))
         self.send(messages.LaidOut(stored_layout(layout)))
 
     def _share(self, model: TopicModel, project: str) -> None:

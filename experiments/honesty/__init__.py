@@ -1,0 +1,1 @@
+"""Are the printed numbers true?"""
