@@ -193,7 +193,7 @@ def test_the_whole_loop(browser, table):
         wait(page, f"""document.querySelectorAll('.choice button[aria-pressed="true"]').length === {before}""")
         goto(page, "progress")
         page.wait_for_selector("#groups-title")
-        assert "by place" in page.inner_text("section:has(#groups-title)")
+        assert "by the other columns" in page.inner_text("section:has(#groups-title)")
         state = page.inner_text("#labelled")
     with running(table, "--text", "body") as address, opened(browser, address) as page:
         wait(page, "(state) => document.querySelector('#labelled')?.innerText === state", arg=state)

@@ -212,16 +212,6 @@ class Topics:
         """Ids of the documents with the largest part of a topic."""
         return [self.ids[i] for i in self.top_rows(topic, n)]
 
-    def copies(self, n: int = 10, share: float = 0.5) -> list[tuple[str, str]]:
-        """Pairs of a free and a known topic that have at least this share of their n top terms in common."""
-        top = [set(self.top_terms(k, n)) for k in range(len(self))]
-        pairs = []
-        for free in range(self.n_known, len(self)):
-            common = [len(top[free] & top[k]) for k in range(self.n_known)]
-            if max(common, default=0) >= share * n:
-                pairs.append((self.names[free], self.names[int(np.argmax(common))]))
-        return pairs
-
     def table(self, n_terms: int = 8, *, none: bool = False) -> dict[str, list[Any]]:
         """Table with one row per topic: name, known or free, labelled documents, mean membership, terms.
 

@@ -444,7 +444,7 @@ def test_labels_reach_every_window(page):
     [
         ("/api/state", 422, "Enter your name"),
         ("/api/state?who=%20", 422, "Enter your name"),
-        ("/api/progress?who=file:%20a.csv", 422, "does not begin with 'file: '"),
+        ("/api/agreement?who=file:%20a.csv", 422, "does not begin with 'file: '"),
         ("/api/state?who=ann&extra=1", 422, "unknown field `extra`"),
         ("/api/documents/999?who=ann", 404, "no document number 999"),
         ("/api/documents/1?who=ann&start=-1", 422, "`int` >= 0 - at `$.start`"),
@@ -486,7 +486,7 @@ def test_an_unknown_address_is_not_found(page, path):
         ("documents/3?who=ann&start=4", responses.TextPart),
         ("documents?who=ann&query=cup&page=1", responses.DocumentPage),
         ("documents?who=ann&all_rows=true", responses.DocumentRows),
-        ("progress?who=ann", responses.ProgressPage),
+        ("agreement?who=ann", responses.AgreementPage),
     ],
 )
 def test_an_answer_has_its_type(page, path, kind):

@@ -206,13 +206,6 @@ class Progress(Reply, frozen=True):
     seq: int
 
 
-class ProgressPage(Reply, frozen=True):
-    """The page "Progress"."""
-
-    advice: str
-    columns: list[str]
-
-
 class PointTopic(Reply, frozen=True):
     """A topic on the document map; only known topics have a colour of their own."""
 
