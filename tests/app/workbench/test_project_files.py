@@ -293,3 +293,17 @@ def test_labels_are_synced_before_they_are_reported(path):
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     between = done.stderr.partition('"before')[2].partition('"after')[0]
     assert "sync(" in between
+
+
+# --- queries ---
+
+
+def test_texts_never_become_sql(session, path):
+    for text in ("'; DROP TABLE documents; --", '" OR "tea', "x' UNION SELECT 1; --", "*", "%", "_", "NEAR(tea)"):
+        assert session.project.search(text) == []
+        apply(session, "ann'; --", NewTopic(name=text, description=text))
+        assert session.live[-1].name == text
+    assert session.project.search("^tea* 7") == [7, *range(70, 80)]
+    assert len(session.project) == N
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        session.project.read("DELETE FROM documents")

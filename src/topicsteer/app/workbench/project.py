@@ -397,8 +397,6 @@ class Project(Database):
         self._lock = lock
         self._closing = threading.Event()
         self._keeper = threading.Thread(target=self._keep_copies, daemon=True)
-        if lock is not None:
-            self._keeper.start()
 
     # --- files ---
 
@@ -451,7 +449,9 @@ class Project(Database):
             with closing(sqlite3.connect(path, isolation_level=None)) as connection:
                 if (found := found_problem(connection)) is not None:  # nothing is written before this
                     raise ProjectError(f"{path} is damaged: {found}; {_KEPT}")
-            return cls(path, lock)
+            project = cls(path, lock)
+            project._keeper.start()
+            return project
         except BaseException as error:
             lock.close()
             if isinstance(error, sqlite3.Error):
@@ -461,7 +461,7 @@ class Project(Database):
     def close(self) -> None:
         """Close the project and release its lock."""
         self._closing.set()
-        if self._lock is not None:
+        if self._keeper.is_alive():
             self._keeper.join()
         super().close()
         if self._lock is not None:
@@ -488,14 +488,9 @@ class Project(Database):
         try:
             if shutil.disk_usage(self.path.parent).free < 2 * self.path.stat().st_size:
                 raise OSError("the disk has too little room")
-            _copy(connection, copy, going=self._go_on)
+            _copy(connection, copy)
         except (OSError, ValueError, sqlite3.Error) as error:
-            if not self._closing.is_set():
-                logger.warning("%s was not written: %s", copy, error)
-
-    def _go_on(self, *_: int) -> None:
-        if self._closing.is_set():
-            raise InterruptedError
+            logger.warning("%s was not written: %s", copy, error)
 
     # --- settings ---
 
@@ -569,16 +564,12 @@ def back_up(path: Path, copy: Path) -> None:
         _copy(connection, copy, new=True)
 
 
-def _copy(
-    connection: sqlite3.Connection, copy: Path, *, new: bool = False, going: Callable[..., None] | None = None
-) -> None:
-    """Write a checked copy of a project, whole or not at all; ``going`` may stop it by an exception."""
+def _copy(connection: sqlite3.Connection, copy: Path, *, new: bool = False) -> None:
+    """Write a checked copy of a project, whole or not at all."""
     with replacing(copy, durable=True, new=new) as part:
         part.chmod(0o600)
-        with closing(sqlite3.connect(part)) as other, connection:
-            connection.execute("BEGIN")
-            connection.execute("SELECT count(*) FROM settings")  # from here on, changes are not part of the copy
-            connection.backup(other, pages=4_096, progress=going)
+        with closing(sqlite3.connect(part)) as other:
+            connection.backup(other)
         _finish(part)
     sync(copy.parent)
 
@@ -660,14 +651,10 @@ def _lock(path: Path) -> BinaryIO:
     """Lock the project until the returned file is closed or the process ends."""
     file = open(path, "r+b")  # noqa: SIM115 - some network drives only lock files that are open for writing
     try:
-        free = hold(file.fileno())
+        if hold(file.fileno()):
+            return file
+        reason = "is open in another workbench: use that one, or close it first."
     except OSError as error:
-        file.close()
-        raise ProjectError(
-            f"{path} cannot be locked ({error.strerror}), as on some network drives, so two workbenches could spoil "
-            "each other's labels: move it to a local disk."
-        ) from error
-    if not free:
-        file.close()
-        raise ProjectError(f"{path} is open in another workbench: use that one, or close it first.")
-    return file
+        reason = f"cannot be locked ({error.strerror}), as on some network drives: move it to a local disk."
+    file.close()
+    raise ProjectError(f"{path} {reason}")
