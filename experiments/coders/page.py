@@ -18,7 +18,7 @@ experiments.coders` writes this page from `coders.jsonl`; `--draws 20` runs fewe
 
 *Equal*: 200 complaints per topic. *Unequal*: {sizes} of the complaints of each topic are kept.
 
-**Counts** are the shares of a model's answers. **Intervals** are those of `prevalence --coder`: the answers take part
+**Counts** are the shares of a model's answers. **Intervals** come from `prevalence --coder`: the answers take part
 as further predictions, and the random labels correct them. Their coverage is the part of the 95 % intervals, over
 topics and draws, that contain the true share. The width is relative to Wilson's interval of the same labels alone.
 """
