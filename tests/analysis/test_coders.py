@@ -106,14 +106,13 @@ def test_every_two_coders_are_compared():
     assert (table["documents"][row], table["kappa"][row], table["kappa_low"][row]) == (0, None, None)
 
 
-def test_disagreements_begin_with_sure_answers():
+def test_disagreements():
     people = people_of(supervise([["tea"], ["milk"], ["(none)"], ["tea"], []], 5, topics=TOPICS))
-    coder = coder_of("gpt", ["milk", "tea", "tea", "tea", "tea"], 5, TOPICS, scores=[0.2, 0.9, np.nan, 1, 1])
-    found = disagreements(coder, people)
-    assert [(one.row, one.theirs, one.ours, one.score) for one in found] == [
-        (1, ("milk",), ("tea",), 0.9),
-        (0, ("tea",), ("milk",), 0.2),
-        (2, ("(none)",), ("tea",), None),
+    coder = coder_of("gpt", ["milk", "tea", "tea", "tea", "tea"], 5, TOPICS)
+    assert [(one.row, one.theirs, one.ours) for one in disagreements(coder, people)] == [
+        (0, ("tea",), ("milk",)),
+        (1, ("milk",), ("tea",)),
+        (2, ("(none)",), ("tea",)),
     ]
 
 

@@ -9,7 +9,7 @@ from topicsteer.analysis.evaluation import FEWEST_RANDOM, evaluate, hidden_label
 from topicsteer.cli.terminal import show_evaluation
 from topicsteer.labels.forms import forbid, supervise
 from topicsteer.labels.supervision import assign_folds
-from topicsteer.report.page import Scorecard, scorecard
+from topicsteer.report.page import scorecard
 
 
 def corpus(n=120, topics=4, seed=0):
@@ -77,7 +77,7 @@ def test_a_perfect_and_a_blind_scorer():
     assert steps == [(i + 1, 8) for i in range(8)]
     assert result.macro["topicsteer"] == result.micro["topicsteer"] == 1.0
     assert result.verdict == (
-        "Scores of 120 documents (the whole corpus): precision 1.00 (0.97–1.00), recall 1.00 (0.97–1.00). "
+        "Scores of 120 documents (the whole corpus): precision 1.00 (0.95–1.00), recall 1.00 (0.95–1.00). "
         "topicsteer and logistic regression find the hidden labels equally well."
     )
     assert result.folds == 4
@@ -112,7 +112,7 @@ def test_too_few_labels_are_said_to_be_too_few(capsys):
     )
     show_evaluation(few)
     assert capsys.readouterr() == ("", f"{few.verdict}\n")
-    assert scorecard(few) == Scorecard(few.judgement)
+    assert scorecard(few) is None
 
     more = evaluate(X, supervise({0: "tea", 1: "tea", 2: "[coffee]", 3: "milk", 4: "milk"}, 120), nothing)
     assert more.judged
@@ -193,7 +193,7 @@ def test_labels_that_the_model_chose_do_not_flatter(drawn):
         assert found.scope.startswith("This is no estimate for the corpus: 29 hidden labels are known to be drawn")
         assert ours["micro precision"] > 0.85
     else:
-        assert found.scope.startswith("Scores of 60 documents (drawn at random): precision 0.00 (0.00–0.06), recall")
+        assert found.scope.startswith("Scores of 60 documents (drawn at random): precision 0.00 (0.00–0.10), recall")
         assert ours["micro precision"] == 0
     assert found.verdict.startswith(found.scope)
 

@@ -32,7 +32,7 @@ def test_evaluation_of_a_tree():
     summary = dict(zip(result.summary()["measure"], result.summary()["topicsteer"], strict=True))
     assert summary["micro recall"] == 0
     show_evaluation(result)
-    assert "level" in str(scorecard(result).topics)
+    assert "level" in str(scorecard(result))
 
 
 def test_flat_topics_have_no_rows_of_trees():

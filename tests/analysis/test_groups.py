@@ -124,3 +124,49 @@ def test_a_column_is_read_as_dates_if_nine_of_ten_values_are(dates, is_date):
     if not is_date:
         with pytest.raises(ValueError, match="has few dates"):
             Groups.of(values, "when", period="month")
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        (["03.05.98", "04.06.01", "01.01.00", "29.02.96"], ("1996", "1998", "2000", "2001")),
+        (["03/05/24", "04/06/01", "02/03/99"], ("1999", "2001", "2024")),  # never the 24th of May of the year 3
+        (["31/12/70", "30/11/69"], ("1970", "2069")),
+        (["1 Mar 24", "2 Apr 1999"], ("1999", "2024")),
+        (["26-FEB-87", "1-MAR-87"], ("1987",)),
+        (["98", "99", "01", "00"], ("1998", "1999", "2000", "2001")),
+        (["2001", "99"], ("1999", "2001")),
+    ],
+)
+def test_years_of_two_digits_are_1970_to_2069(values: list[str], names: tuple[str, ...]) -> None:
+    groups = Groups.of(values, "date", "year")
+    assert groups.names == names
+    assert "Two-digit years of 'date' were read as 1970 to 2069." in groups.notes
+    assert not any("digit" in note for note in Groups.of(["2024-01-03", "2024/02/09"], "date").notes)
+
+
+def test_years_of_three_digits_are_no_dates() -> None:
+    with pytest.raises(ValueError, match="few dates"):
+        Groups.of(["03.05.124", "04.05.0980"], "date", "year")
+
+
+def test_values_that_are_no_dates_are_not_called_missing_values() -> None:
+    groups = Groups.of(["2024-01-03"] * 20 + ["2024-02-30", "rubbish", None], "date", "month")
+    assert groups.names == ("2024-01", MISSING)
+    assert groups.counts.tolist() == [20, 3]
+    assert groups.notes == (
+        "Values of 'date' without a date: 2, such as '2024-02-30'. They count as missing.",
+        "1 documents without a value of 'date' are the group (missing).",
+    )
+
+
+@pytest.mark.parametrize("kind", [datetime.date, datetime.datetime])
+def test_a_text_late_in_a_column_of_dates(kind: type) -> None:
+    groups = Groups.of([*(kind(2024, 1 + i % 2, 3) for i in range(1200)), "unknown"], "date", "month")
+    assert groups.names == ("2024-01", "2024-02", MISSING)
+    assert groups.counts.tolist() == [600, 600, 1]
+
+
+def test_equal_readings_of_a_date_are_not_doubtful() -> None:
+    assert not any("possible too" in note for note in Groups.of(["1 Mar 2024", "2 Apr 2024"], "date").notes)
+    assert any("possible too" in note for note in Groups.of(["01/03/2024", "02/04/2024"], "date").notes)

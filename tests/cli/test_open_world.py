@@ -112,7 +112,7 @@ def test_predict_has_a_column_for_every_topic_and_for_none(run, fitted, table):
     assert np.mean((frame["(none)"].to_numpy() > 0.5) == likelier) > 0.97
 
 
-@pytest.mark.filterwarnings("ignore:The topics .* are empty", "ignore:Free topics that have the same top terms")
+@pytest.mark.filterwarnings("ignore:The topics .* are empty")
 @pytest.mark.parametrize("many", [1, 4])
 def test_predictions_have_no_empty_topics(run, tmp_path, many):
     """A few texts take another way than many."""

@@ -25,6 +25,16 @@ def test_rows_and_labels():
     assert len(labelled) == 60
     for name, labels in labelled:
         assert labels == ([topic for topic in true[name] if topic not in UNNAMED] or ["(none)"])
+    assert documents.columns["chosen"] == ["random" if labels else "" for labels in documents.labels]
+
+
+def test_shares_of_the_example_have_intervals_with_the_truth():
+    table = TopicModel(free_topics=3).fit(example_table()).findings.prevalence()
+    true = [set(topics) - UNNAMED or {"(none)"} for topics in truth().values()]
+    known = {row["topic"]: (row["low"], row["high"]) for row in table.to_dicts() if row["low"] is not None}
+    assert known.keys() == set().union(*true)
+    for topic, (low, high) in known.items():
+        assert low <= sum(topic in own for own in true) / 300 <= high
 
 
 def test_a_copy(tmp_path):

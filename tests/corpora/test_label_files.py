@@ -78,8 +78,6 @@ def test_label_studio(tmp_path):
         "row 5: expected a task with data and a list of annotations",
     ]
     assert attach_labels(DOCUMENTS, labels).labels == [["weather", "money"], [], ["weather"]]
-    with pytest.raises(ReadError, match=r"tasks.json: 2 bad rows\n  row 4: neither"):
-        read_labels(path, on_error="raise")
 
 
 def test_prodigy_rejected_labels_are_forbidden(tmp_path):
@@ -125,14 +123,6 @@ def test_a_table_joined_by_id(tmp_path):
     assert documents.labels == [["weather"], ["money", "trade"], []]
     assert documents.columns == {"topics": ["no"] * 3}
     assert [str(row) for row in documents.report.bad_rows] == ["labels.csv line 5: no document has this id '10'"]
-    with pytest.raises(ReadError, match=r"labels.csv: 1 bad row\n  line 5: no document has this id '10'"):
-        read_table(
-            tmp_path / "texts.csv",
-            id="case",
-            label_file=tmp_path / "labels.csv",
-            label_options={"labels": "theme"},
-            on_error="raise",
-        )
 
 
 def test_one_row_for_each_label():
@@ -244,10 +234,9 @@ def test_none_of_the_topics_stands_alone():
         {"data": {"id": "a"}, "annotations": [{"result": several}]},
     ):
         with pytest.raises(ReadError, match=r"row 1: the label '\(none\)' together with 'tea'"):
-            read_labels([row], on_error="raise")
-    rejected = [{"text": "x", "label": "(none)", "answer": "reject"}]
+            read_labels([row])
     with pytest.raises(ReadError, match=r"row 1: forbids '\(none\)', which is not a topic"):
-        read_labels(rejected, on_error="raise")
+        read_labels([{"text": "x", "label": "(none)", "answer": "reject"}])
 
 
 @pytest.mark.parametrize(("first", "second"), [("tea", "(none)"), ("(none)", "tea")])
@@ -258,5 +247,3 @@ def test_a_record_that_contradicts_an_earlier_one_is_reported(first, second):
     (row,) = documents.report.bad_rows
     assert row.place.endswith("row 2")
     assert row.problem.startswith("with its earlier labels, the document has the label '(none)' together with 'tea'")
-    with pytest.raises(ReadError, match="row 2: with its earlier labels"):
-        attach_labels(Documents(["a"], ["x"]), found, on_error="raise")

@@ -190,10 +190,6 @@ def test_broken_rows_are_listed_together_and_good_rows_are_kept(tmp_path):
         "line 10: 2 fields, the header has 3",
         "line 12: missing id",
     ]
-    with pytest.raises(ReadError, match=r"a.csv: 6 bad rows\n(.|\n)*line 3: 4 fields(.|\n)*line 12: missing id"):
-        read_table(path, on_error="raise")
-    with pytest.raises(ValueError, match="on_error is 'ignore'"):
-        read_table(path, on_error="ignore")
 
 
 def test_an_open_quote_does_not_swallow_the_lines_below(tmp_path):
@@ -530,11 +526,10 @@ def test_where_blocks_end_changes_nothing(tmp_path_factory, content, name, size)
 @given(
     rows=st.lists(st.dictionaries(st.sampled_from(["text", "label", "id", "forbidden", "x"]), JSON | st.just("a, b"))),
     size=st.integers(1, 500),
-    on_error=st.sampled_from(["skip", "raise"]),
 )
-def test_where_blocks_end_changes_no_record(tmp_path_factory, rows, size, on_error):
+def test_where_blocks_end_changes_no_record(tmp_path_factory, rows, size):
     lines = "".join(json.dumps(row) + "\n" for row in rows)
-    assert_same(write(tmp_path_factory.mktemp("fuzz") / "a.jsonl", lines), size, on_error=on_error)
+    assert_same(write(tmp_path_factory.mktemp("fuzz") / "a.jsonl", lines), size)
 
 
 def test_parquet_is_read_slice_by_slice(tmp_path):
@@ -563,15 +558,6 @@ def test_guesses_take_all_rows_into_account(tmp_path):
     assert_same(path, 100, id="id")
 
 
-def test_bad_rows_are_fatal_at_the_end(tmp_path):
-    path = write(tmp_path / "a.csv", "text\n" + "good\n\n,\n" * 30)
-    assert_same(path, 20, on_error="raise")
-    stream = TableStream(path, ReadOptions(on_error="raise"), size=20)
-    assert len(next(iter(stream))) == 1
-    with pytest.raises(ValueError, match="on_error is 'ignore'"):
-        TableStream(path, ReadOptions(on_error="ignore"))
-
-
 def test_an_open_quote_costs_bounded_memory(tmp_path):
     texts = [f"text {n} " + "long " * (MAX_RECORD // 400) for n in range(100)]
     lines = ["text,label", '"never closed,x', *(f"{text},x" for text in texts)]
@@ -596,7 +582,5 @@ def test_none_of_the_topics_in_a_table(tmp_path):
     assert documents.topic_names == ["weather"]
     (row,) = documents.report.bad_rows
     assert (row.place, row.problem.partition(":")[0]) == ("line 4", "the label '(none)' together with 'weather'")
-    with pytest.raises(ReadError, match="line 4: the label"):
-        read_table(path, on_error="raise")
     path.write_text("text,labels,forbidden\nrain,weather,\nnoon,,(none)\n")
     assert [str(row) for row in read_table(path).report.bad_rows] == ["line 3: forbids '(none)', which is not a topic"]

@@ -24,17 +24,6 @@ def test_answers_outside_the_topics_are_none_of_them():
     assert coder.states.tolist() == [[1, 0], [0, 0], [-1, -1]]
 
 
-def test_scores_become_predictions():
-    coder = coder_of("gpt", ["tea", "milk", "tea", None], 4, TOPICS, scores=[0.7, 0.2, np.nan, 0.1])
-    assert np.nan_to_num(coder.predictions, nan=-1).tolist() == [[0.7, 0], [0, 0.2], [1, 0], [-1, -1]]
-
-
-@pytest.mark.parametrize("scores", [[1, 2], [0.5], [0.5, np.inf], [0.5, -0.1]])
-def test_wrong_scores_are_refused(scores):
-    with pytest.raises(ValueError, match="one score from 0 to 1 per document"):
-        coder_of("gpt", ["tea", "milk"], 2, TOPICS, scores=scores)
-
-
 @pytest.mark.parametrize("name", ["", " ", "a\nb", "people", " people ", 3, "x" * 81, "\u202e"])
 def test_names(name):
     with pytest.raises(ValueError, match="coder"):

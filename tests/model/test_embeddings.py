@@ -203,7 +203,6 @@ def test_an_update_with_new_terms_keeps_the_groups(fitted, tmp_path):
     assert np.mean([(k == 0) == (name == "finance") for k, name in zip(main, kinds, strict=True)]) > 0.95
 
 
-@pytest.mark.filterwarnings("ignore:Free topics that have the same top terms")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("earlier", KINDS)
 def test_a_refit_does_not_depend_on_the_embeddings_of_the_model_before(kind, earlier):

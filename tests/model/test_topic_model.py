@@ -8,7 +8,6 @@ from problems import planted_texts
 from sklearn.exceptions import NotFittedError
 
 from topicsteer import TopicModel
-from topicsteer.analysis.topics import Topics
 from topicsteer.corpora import Documents
 from topicsteer.model.settings import check_keywords
 from topicsteer.system import arrays as storage
@@ -365,18 +364,6 @@ def test_auto_without_labels_and_wrong_numbers():
     for wrong in (-1, "many", 2.5):
         with pytest.raises(ValueError, match=r'a number from 0 up, or "auto"'):
             TopicModel(wrong).fit(TEXTS, LABELS)
-
-
-def test_a_free_topic_that_copies_a_known_one_is_named():
-    model = TopicModel(1).fit(TEXTS, LABELS)
-    assert model.state_.topics.copies() == []
-    result = model.state_.topics
-    result.H[2] = result.H[1]
-    copied = Topics(result.names, 2, result.vocabulary, result.H, result.W, result.ids, result.labelled)
-    assert copied.copies() == [(result.names[2], "tea")]
-    texts = ["tea pot leaves cup water", "tea leaves pot water cup", "pot tea leaves cup water milk"] * 7
-    with pytest.warns(UserWarning, match=r"same top terms as a known topic: '.*' \('drinks'\)"):
-        TopicModel(1).fit(texts, ["drinks"] + [None] * 20)
 
 
 def test_at_most_thirty_public_names():

@@ -6,8 +6,10 @@ import subprocess
 import sys
 import time
 
+import polars as pl
 import pytest
 
+from topicsteer.report.table_files import write_table
 from topicsteer.system import files
 from topicsteer.system.files import MARKER, Scratch, replacing, replacing_folder, reserve, write_text
 
@@ -38,6 +40,44 @@ def test_planted_links_are_not_followed(tmp_path, monkeypatch):
         write_text(tmp_path / "p.csv", "a")
     assert (tmp_path / "precious").read_text() == "mine"
     assert not (tmp_path / "p.csv").exists()
+
+
+def test_an_own_link_is_written_through(tmp_path):
+    target = tmp_path / "shared" / "report.html"
+    target.parent.mkdir()
+    target.write_text("old")
+    link, dangling = tmp_path / "latest.html", tmp_path / "next.html"
+    link.symlink_to(target)
+    dangling.symlink_to("shared/next.html")
+    for path, written in ((link, target), (dangling, target.with_name("next.html"))):
+        write_text(path, "new")
+        assert path.is_symlink()
+        assert written.read_text() == "new"
+    assert {path.name for path in target.parent.iterdir()} == {"report.html", "next.html"}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet", ".jsonl"])
+def test_tables_are_written_through_a_link(tmp_path, suffix):
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    link = (tmp_path / "link").rename(tmp_path / f"link{suffix}")
+    write_table(pl.DataFrame({"id": [1]}), link)
+    assert link.is_symlink()
+    assert (tmp_path / "target").stat().st_size
+
+
+@pytest.mark.skipif(os.name == "nt", reason="users of Unix")
+def test_a_link_that_another_user_planted_is_replaced(tmp_path, monkeypatch):
+    open_to_all = tmp_path / "tmp"
+    open_to_all.mkdir()
+    open_to_all.chmod(0o1777)
+    (tmp_path / "precious").write_text("mine")
+    (open_to_all / "a.csv").symlink_to(tmp_path / "precious")
+    if os.getuid() == 0:  # the owner of the link is never root
+        os.lchown(open_to_all / "a.csv", 54321, -1)
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    write_text(open_to_all / "a.csv", "new")
+    assert (tmp_path / "precious").read_text() == "mine"
+    assert (open_to_all / "a.csv").read_text() == "new"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes of Unix")

@@ -389,34 +389,27 @@ def comparison_table(
     return table
 
 
-@dataclass(frozen=True)
-class Disagreement:
-    """A document to which two coders gave different answers: its row, and the topics according to each."""
+class Disagreement(NamedTuple):
+    """A document to which a coder and a reference gave different answers: its row, and the topics of each."""
 
     row: int
     coder: str
-    against: str
     theirs: tuple[str, ...]
     ours: tuple[str, ...]
-    score: float | None
 
 
 def disagreements(coder: Coder, reference: Coder) -> list[Disagreement]:
-    """Documents where a coder and the reference disagree on a topic; the answers that the coder was surest of first.
+    """Documents where a coder and the reference disagree on a topic.
 
     Examples
     --------
     >>> from topicsteer.labels.coder import coder_of
     >>> truth = coder_of("anna", ["tea", "tea", None], 3, ["tea", "milk"])
-    >>> [one] = disagreements(coder_of("gpt", ["tea", "milk", "milk"], 3, ["tea", "milk"]), truth)
-    >>> one.row, one.theirs, one.ours
-    (1, ('tea',), ('milk',))
+    >>> disagreements(coder_of("gpt", ["tea", "milk", "milk"], 3, ["tea", "milk"]), truth)
+    [Disagreement(row=1, coder='gpt', theirs=('tea',), ours=('milk',))]
     """
     ours, theirs = coder.states, reference.states
     differ = ((ours != theirs) & (ours != UNKNOWN) & (theirs != UNKNOWN)).any(axis=1)
-    rows = np.flatnonzero(differ)
-    scores = np.full(len(ours), np.nan) if coder.scores is None else coder.scores
-    order = np.argsort(-np.nan_to_num(scores[rows]), kind="stable")
 
     def names(states: NDArray[np.int8]) -> tuple[str, ...]:
         deepest = coder.answers.forest.deepest((states == PERMITTED)[None])[0]
@@ -424,12 +417,8 @@ def disagreements(coder: Coder, reference: Coder) -> list[Disagreement]:
         lacks = (f"not {coder.answers.topics[k]}" for k in np.flatnonzero(states == FORBIDDEN))
         return named or (tuple(lacks) if (states == UNKNOWN).any() else (NONE,))
 
-    found = []
-    for row in rows[order]:
-        score = None if np.isnan(scores[row]) else float(scores[row])
-        both = names(theirs[row]), names(ours[row])
-        found.append(Disagreement(int(row), coder.name, reference.name, *both, score))
-    return found
+    rows = np.flatnonzero(differ).tolist()
+    return [Disagreement(row, coder.name, names(theirs[row]), names(ours[row])) for row in rows]
 
 
 # --- predictions for shares ---

@@ -33,7 +33,7 @@ DATES = 0.9
 SAMPLE = 1000
 # Written forms of a date; polars recognises ISO forms by itself.
 FORMS = (
-    *("%Y-%m-%d", "%Y-%m", "%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y"),
+    *("%Y-%m-%d", "%Y-%m", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y"),
     *("%d-%b-%Y", "%d-%b-%Y %H:%M:%S%.f", "%a, %d %b %Y %H:%M:%S %z"),  # newswires, mail
 )
 # A column with more distinct values than this is no group.
@@ -105,17 +105,22 @@ class Groups:
         none = np.array([is_missing(value) for value in values], dtype=np.bool_)
         if none.all():
             raise ValueError(f"the column {column!r} has no values: choose another column.")
-        dates, form = _dates(values, none, column, period)
+        dates, notes = _dates(values, none, column, period)
         if dates is None:
             return cls._plain(values, none, column)
         guessed, period = period is None, period or _period(dates)
         names, codes, starts = _periods(dates, period)
-        notes = [] if form is None else [f"Dates of {column!r} were read as {form}."]
         if guessed:
             notes.append(
                 f"Dates of {column!r} are shown by {period}; {column}:year and the like choose another period."
             )
-        return _closed(cls(column, names, codes, period, tuple(notes), starts))
+        other = np.flatnonzero((codes < 0) & ~none)
+        if other.size:
+            first = visible(str(values[other[0]]), 30)
+            notes.append(
+                f"Values of {column!r} without a date: {other.size:,}, such as {first!r}. They count as missing."
+            )
+        return _closed(cls(column, names, codes, period, tuple(notes), starts), none)
 
     @classmethod
     def _plain(cls, values: Sequence[Any], none: NDArray[np.bool_], column: str) -> Groups:
@@ -129,7 +134,17 @@ class Groups:
             )
         number = {name: k for k, name in enumerate(names)} | {None: -1}
         codes = np.array([number[value] for value in text], dtype=np.int64)
-        return _closed(cls(column, tuple(names), codes))
+        return _closed(cls(column, tuple(names), codes), none)
+
+
+def named_column(columns: Mapping[str, Sequence[Any]], name: str, role: str) -> Sequence[Any]:
+    """Return a column by its name, or raise ValueError with the names of all columns."""
+    if name not in columns:
+        known = ", ".join(map(visible, columns)) or "none, so pass the table of the documents too"
+        near = near_miss(name, list(columns))
+        hint = f" Did you mean {near!r}?" if near else ""
+        raise ValueError(f"there is no column {name!r} {role}; the further columns are: {known}.{hint}")
+    return columns[name]
 
 
 def column_groups(columns: Mapping[str, Sequence[Any]], by: str) -> Groups:
@@ -143,12 +158,7 @@ def column_groups(columns: Mapping[str, Sequence[Any]], by: str) -> Groups:
     column, period = by, None
     if by not in columns and ":" in by:
         column, _, period = by.rpartition(":")
-    if column not in columns:
-        known = ", ".join(map(visible, columns)) or "none, so pass the table of the documents too"
-        near = near_miss(column, list(columns))
-        hint = f" Did you mean {near!r}?" if near else ""
-        raise ValueError(f"there is no column {column!r} to group by; the further columns are: {known}.{hint}")
-    return Groups.of(columns[column], column, period)
+    return Groups.of(named_column(columns, column, "to group by"), column, period)
 
 
 def likely_groups(name: str, values: Sequence[object]) -> Groups | None:
@@ -163,14 +173,14 @@ def likely_groups(name: str, values: Sequence[object]) -> Groups | None:
     return None
 
 
-def _closed(groups: Groups) -> Groups:
-    """Return the groups with one for documents without a value."""
-    gone = int((groups.codes < 0).sum())
-    if not gone:
+def _closed(groups: Groups, none: NDArray[np.bool_]) -> Groups:
+    """Return the groups with one for documents without a value, which ``none`` marks, or without a date."""
+    if not (groups.codes < 0).any():
         return groups
     codes = np.where(groups.codes < 0, len(groups.names), groups.codes)
-    note = f"{gone:,} documents without a value of {groups.column!r} are the group {MISSING}."
-    return replace(groups, names=(*groups.names, MISSING), codes=codes, notes=(*groups.notes, note))
+    note = f"{none.sum():,} documents without a value of {groups.column!r} are the group {MISSING}."
+    notes = (*groups.notes, note) if none.any() else groups.notes
+    return replace(groups, names=(*groups.names, MISSING), codes=codes, notes=notes)
 
 
 def _text(value: object) -> str:
@@ -190,30 +200,42 @@ def _order(name: str) -> tuple[int, float, str]:
 
 def _dates(
     values: Sequence[Any], none: NDArray[np.bool_], column: str, period: str | None
-) -> tuple[pl.Series | None, str | None]:
-    """Return the values as dates, and their written form if it is ambiguous; None if they are no dates."""
+) -> tuple[pl.Series | None, list[str]]:
+    """Return the values as dates, None if they are no dates, and notes on forms that could mean another date."""
     import polars as pl
 
     some = [value for value, gone in zip(values, none, strict=True) if not gone]
-    if all(isinstance(value, datetime.date) for value in some[:SAMPLE]):  # a datetime is a date
+    if all(isinstance(value, datetime.date) for value in some):  # a datetime is a date
         days = [None if gone else datetime.date(v.year, v.month, v.day) for v, gone in zip(values, none, strict=True)]
-        return pl.Series(days, dtype=pl.Date), None
+        return pl.Series(days, dtype=pl.Date), []
     shown = [None if gone else _text(value) for value, gone in zip(values, none, strict=True)]
     text = pl.Series(shown, dtype=pl.String)
     if period is None and text.drop_nulls().head(SAMPLE).str.contains(r"^\d+$").mean() == 1:
-        return None, None  # plain numbers, such as years, are groups as they are
-    if text.drop_nulls().str.contains(r"^\d{4}$").all():
-        return (text + "-01-01").str.to_date("%Y-%m-%d", strict=False), None
+        return None, []  # plain numbers, such as years, are groups as they are
+    if text.drop_nulls().str.contains(r"^(\d\d|\d{4})$").all():
+        text = "01.01." + text
     parsed = [(form, _parsed(text, form)) for form in FORMS]
-    form, best = max(parsed, key=lambda one: one[1].count())  # the first of equal ones
-    found = best.count() / max(text.count(), 1)
-    if found < DATES:
+    form, raw = max(parsed, key=lambda one: one[1].count())  # the first of equal ones
+    best = _with_century(raw)
+    if best.count() < DATES * text.count():
         if period is not None:
             first = visible(next(v for v in text.to_list() if v is not None), 30)
             raise ValueError(f"the column {column!r} has few dates (such as {first!r}): write them as 2024-03-31.")
-        return None, None
-    rivals = [name for name, days in parsed if name != form and days.count() == best.count()]
-    return best, f"{form} ({rivals[0]} is possible too)" if rivals else None
+        return None, []
+    rivals = [name for name, days in parsed if days.count() == raw.count() and not days.equals(raw)]
+    notes = [f"Dates of {column!r} were read as {form} ({rivals[0]} is possible too)."] if rivals else []
+    if (raw.dt.year() < 100).any():
+        notes.append(f"Two-digit years of {column!r} were read as 1970 to 2069.")
+    return best, notes
+
+
+def _with_century(days: pl.Series) -> pl.Series:
+    """The dates with years of two digits as 1970 to 2069, and without years of three digits."""
+    import polars as pl
+
+    year, offset = days.dt.year(), days.dt.offset_by
+    two = pl.when(year < 70).then(offset("2000y")).when(year < 100).then(offset("1900y"))
+    return pl.select(two.when(year >= 1000).then(days)).to_series()
 
 
 def _parsed(text: pl.Series, form: str) -> pl.Series:
@@ -221,7 +243,7 @@ def _parsed(text: pl.Series, form: str) -> pl.Series:
     import polars as pl
 
     if form == "%Y-%m-%d":
-        text = text.str.extract(r"^(\d{4}-\d{1,2}-\d{1,2})(?:[T ].*)?$", 1)
+        text = text.str.extract(r"^(\d{4}[-/]\d{1,2}[-/]\d{1,2})(?:[T ].*)?$", 1).str.replace_all("/", "-")
     if form == "%Y-%m":
         text = pl.select(pl.when(text.str.contains(r"^\d{4}-\d{1,2}$")).then(text + "-01")).to_series()
         form = "%Y-%m-%d"

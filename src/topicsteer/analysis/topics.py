@@ -75,8 +75,6 @@ class Topics:
     >>> topics.proportions.round(2)
     array([[1.  , 0.  ],
            [0.52, 0.48]])
-    >>> topics.top_documents(1)
-    ['b']
     """
 
     names: tuple[str, ...]
@@ -207,20 +205,6 @@ class Topics:
                 rows = np.append(rows, here)
                 found[k] = rows[np.lexsort((-self.W[rows, k], -self.proportions[rows, k]))[:LEADERS]]
         return found
-
-    def top_documents(self, topic: Hashable, n: int = 10) -> list[Hashable]:
-        """Ids of the documents with the largest part of a topic."""
-        return [self.ids[i] for i in self.top_rows(topic, n)]
-
-    def copies(self, n: int = 10, share: float = 0.5) -> list[tuple[str, str]]:
-        """Pairs of a free and a known topic that have at least this share of their n top terms in common."""
-        top = [set(self.top_terms(k, n)) for k in range(len(self))]
-        pairs = []
-        for free in range(self.n_known, len(self)):
-            common = [len(top[free] & top[k]) for k in range(self.n_known)]
-            if max(common, default=0) >= share * n:
-                pairs.append((self.names[free], self.names[int(np.argmax(common))]))
-        return pairs
 
     def table(self, n_terms: int = 8, *, none: bool = False) -> dict[str, list[Any]]:
         """Table with one row per topic: name, known or free, labelled documents, mean membership, terms.

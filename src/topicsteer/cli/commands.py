@@ -600,7 +600,7 @@ def read_coders(fitted: "TopicModel", given: list[str], reading: "ReadOptions") 
         if name in files:
             raise ValueError(f"two coders have the name {name!r}: choose another.")
         files[name] = path
-    found = coders_of(fitted, files, on_error=reading.on_error, report=notify_report)
+    found = coders_of(fitted, files, report=notify_report)
     return {coder.name: coder for coder in found}
 
 

@@ -416,7 +416,7 @@ def late_labels(fitted: TopicModel, reading: ReadOptions) -> Documents:
     by_id = Labels([replace(record, text=None) for record in found.records], found.report)
     ids = list(fitted.state_.topics.ids)
     known = Documents(ids, [""] * len(ids), report=ReadReport(str(reading.label_file)))
-    late = attach_labels(known, by_id, on_error=reading.on_error)
+    late = attach_labels(known, by_id)
     notify_report(late.report)
     return late.select(row for row in range(len(ids)) if late.labels[row] or late.forbidden[row])
 

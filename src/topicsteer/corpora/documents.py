@@ -111,7 +111,6 @@ class ReadKeywords(TypedDict, total=False):
     delimiter: str | None
     label_file: str | Path | None
     label_options: Mapping[str, str] | None
-    on_error: OnError
     sheet: str | None
     like: ReadOptions | None
 
@@ -132,8 +131,6 @@ class ReadOptions:
         A second file with labels, in addition to the table.
     label_options : mapping of str to str, optional
         Options of the label file: labels, id, forbidden, separator, encoding, delimiter, sheet. Default: guessed.
-    on_error : {"skip", "raise"}, default="skip"
-        Leave bad rows out, or raise an error.
     like : ReadOptions, optional
         Columns of an earlier source, such as the training documents of a model. They are chosen where an option is
         None and the source has them.
@@ -155,7 +152,6 @@ class ReadOptions:
     delimiter: str | None = None
     label_file: str | Path | None = None
     label_options: Mapping[str, str] | None = None
-    on_error: OnError = "skip"
     sheet: str | None = None
     like: ReadOptions | None = None
 
@@ -200,8 +196,6 @@ def without_labels(options: ReadOptions | None) -> ReadOptions | None:
     return None if options is None else replace(options, labels=None, forbidden=None)
 
 
-# Whether bad rows are left out or raise an error.
-OnError = Literal["skip", "raise"]
 # Number of problems in a printed report, each with the first of its rows.
 SHOWN_ROWS = 20
 # Number of rows with the same problem that are named.
@@ -311,44 +305,15 @@ class ReadReport:
     treatment: str = "left out"
 
     def __str__(self) -> str:
-        bad = self._bad(f", {self.treatment}")
-        return "\n".join([*(f"{self.source}: {guess}" for guess in self.guesses), *bad])
-
-    def _bad(self, done: str) -> list[str]:
-        """The number of bad rows, the first of them, and the number of further ones."""
         count = len(self.bad_rows)
-        lines = [f"{self.source}: {count:,} bad row{'s' * (count > 1)}{done}"] if count else []
+        lines = [f"{self.source}: {guess}" for guess in self.guesses]
+        lines += [f"{self.source}: {count:,} bad row{'s' * (count > 1)}, {self.treatment}"] if count else []
         places: dict[str, list[str]] = {}
         for row in self.bad_rows:
             places.setdefault(row.problem, []).append(row.place)
         lines += [f"  {_joined(own)}: {problem}" for problem, own in list(places.items())[:SHOWN_ROWS]]
         rest = sum(map(len, list(places.values())[SHOWN_ROWS:]))
-        return [*lines, f"  and {rest:,} more"] if rest else lines
-
-    def raise_for_bad_rows(self, on_error: OnError) -> ReadReport:
-        """Return the report, or raise it as an error if there are bad rows and ``on_error`` is "raise".
-
-        Parameters
-        ----------
-        on_error : {"skip", "raise"}
-            Leave bad rows out, or raise an error.
-
-        Returns
-        -------
-        ReadReport
-            The report itself.
-
-        Examples
-        --------
-        >>> ReadReport("a.csv").raise_for_bad_rows("raise").source
-        'a.csv'
-        """
-        if on_error not in ("skip", "raise"):
-            raise ValueError(f"on_error is {on_error!r}: expected 'skip' or 'raise'")
-        if on_error == "raise" and self.bad_rows:
-            advice = 'Repair these rows, or leave them out (on_error="skip").'
-            raise ReadError("\n".join([*self._bad(""), advice]))
-        return self
+        return "\n".join([*lines, f"  and {rest:,} more"] if rest else lines)
 
 
 def _joined(places: list[str]) -> str:

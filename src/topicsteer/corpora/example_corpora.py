@@ -20,10 +20,10 @@ from topicsteer.corpora.documents import Documents, ReadError, ReadReport
 
 
 def example_table(copy: str | os.PathLike[str] | None = None) -> Path:
-    """Return the path of a table of messages to a shop: id, text, region, date and topic.
+    """Return the path of a table of messages to a shop: id, text, region, date, topic and chosen.
 
-    The messages are made up. 60 of the 300 were drawn at random and have labels; `(none)` marks a message with none of
-    the six topics.
+    The messages are made up. 60 of the 300 were drawn at random, as `chosen` records, and have labels; `(none)` marks a
+    message with none of the six topics.
 
     Parameters
     ----------

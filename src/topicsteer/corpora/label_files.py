@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -18,11 +15,10 @@ from topicsteer.corpora.columns import (
     TEXT_NAMES,
     Columns,
     check_labels,
-    free_separator,
     read_id,
     split_labels,
 )
-from topicsteer.corpora.documents import BadRow, Documents, OnError, ReadError, ReadKeywords, ReadOptions, ReadReport
+from topicsteer.corpora.documents import BadRow, Documents, ReadError, ReadKeywords, ReadOptions, ReadReport
 from topicsteer.corpora.readers import Table, load_table
 from topicsteer.system.templates import guarded, unguarded, visible
 from topicsteer.system.values import CHOSEN, NONE, PROBABILITY, UNSURE, check_none, fold, is_missing
@@ -95,7 +91,7 @@ class Labels:
         return len(self.records)
 
 
-def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "skip") -> Documents:
+def attach_labels(documents: Documents, labels: Labels) -> Documents:
     """Add the labels of a label file to documents.
 
     Records are matched by id, or by text if they have one (spaces are ignored). Annotation tools use ids of their own.
@@ -109,8 +105,6 @@ def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "
         The documents; labels that they already have are kept.
     labels : Labels
         The result of `read_labels`.
-    on_error : {"skip", "raise"}, default="skip"
-        Leave out records that match no document, or raise an error.
 
     Returns
     -------
@@ -120,7 +114,7 @@ def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "
     Raises
     ------
     ReadError
-        If no record matches, or if some do not match and ``on_error`` is "raise".
+        If no record matches.
 
     Examples
     --------
@@ -129,7 +123,7 @@ def attach_labels(documents: Documents, labels: Labels, *, on_error: OnError = "
     >>> attach_labels(documents, labels).labels
     [[], ['money']]
     """
-    changed, report = match_labels(documents, labels, on_error=on_error)
+    changed, report = match_labels(documents, labels)
     nothing: list[str] = []  # one list for all unlabelled documents
     has, lacks = (
         [changed[row][which] if row in changed else list(names) or nothing for row, names in enumerate(given)]
@@ -155,9 +149,7 @@ def incomplete_rows(documents: Documents, labels: Labels) -> set[int]:
     return {row for record, rows in found if not record.complete for row in rows}
 
 
-def match_labels(
-    documents: Documents, labels: Labels, *, on_error: OnError
-) -> tuple[dict[int, tuple[list[str], list[str]]], ReadReport]:
+def match_labels(documents: Documents, labels: Labels) -> tuple[dict[int, tuple[list[str], list[str]]], ReadReport]:
     """Return labels and forbidden labels of all rows with a record, and a report; see `attach_labels`."""
     changed: dict[int, tuple[dict[str, None], dict[str, None]]] = {}
     bad, given, unmatched = [], defaultdict[int, dict[str, None]](dict), 0
@@ -187,7 +179,6 @@ def match_labels(
             "no record of the label file matches any of these documents: use the ids of the documents, "
             f"and leave out the texts if they differ\n{problems}"
         )
-    problems.raise_for_bad_rows(on_error)
     name = Path(labels.report.source).name
     guesses = [f"in {name}, {guess}" for guess in (*labels.report.guesses, *_conflicts(documents, given))]
     left_out = [replace(row, place=f"{name} {row.place}") for row in (*labels.report.bad_rows, *bad)]
@@ -262,37 +253,18 @@ OWN_OPTIONS = ("labels", "id", "forbidden", "separator", "encoding", "delimiter"
 SAME_START = 100
 # Conflicts between a table and its label file that a report lists.
 LISTED = 20
+# Greatest number of characters of an id in a message.
+SHOWN = 60
 # A column of the workbench's exports: the separator of the levels in names that are paths.
 PATH_SEPARATOR = "path_separator"
-
-
-def label_studio_answers(result: Any) -> list[Label]:
-    """The labels in a result of Label Studio: names of choices, paths of a taxonomy, and none of other kinds.
-
-    Examples
-    --------
-    >>> label_studio_answers({"type": "taxonomy", "value": {"taxonomy": [["sport", "golf"], ["arts"]]}})
-    [('sport', 'golf'), ('arts',)]
-    """
-    kind = result.get("type") if isinstance(result, dict) else None
-    if kind not in ("choices", "taxonomy") or "value" not in result:
-        return []
-    answers = result["value"].get(kind) if isinstance(result["value"], dict) else None
-    if not isinstance(answers, list):
-        raise ValueError(f"expected a list of {kind}")
-    if kind == "choices":
-        return list(split_labels(answers, None))
-    return [tuple(split_labels(path, None)) for path in answers if isinstance(path, list) and path]
 
 
 # A column of the workbench's exports: "no" marks labels that leave other topics open.
 COMPLETE = "complete"
 # A column of the workbench's exports: the people who gave the labels.
 LABELLED_BY = "labelled_by"
-# A name, or the names of a path through a tree of topics.
-Label = str | tuple[str, ...]
 # One annotation of a document: id, text, labels, forbidden labels, and the people who gave them.
-Annotation = tuple[Hashable | None, str | None, Sequence[Label], list[str], tuple[str, ...]]
+Annotation = tuple[Hashable | None, str | None, list[str], list[str], tuple[str, ...]]
 # Reads the annotations of a row: none, one, or one per annotator.
 Reader = Callable[[int], Iterator[Annotation]]
 
@@ -304,8 +276,7 @@ def read_labels(source: object, **options: Unpack[ReadKeywords]) -> Labels:
     ``answer`` (accept, reject or ignore), and a rejected label becomes forbidden. All other files, such as doccano's
     JSONL, are tables with labels and an id or a text. A document may have several rows. The label "(none)" marks a
     document that has none of the topics. A column ``labelled_by``, and the annotators of Label Studio and Prodigy, name
-    the people who gave the labels. Label Studio's Taxonomy has paths through a tree of topics; ``Labels.separator`` is
-    then between their names.
+    the people who gave the labels.
 
     Parameters
     ----------
@@ -313,7 +284,7 @@ def read_labels(source: object, **options: Unpack[ReadKeywords]) -> Labels:
         As in `read_table`.
     labels, id, forbidden : str, optional
         Names of the columns of a plain table. Default: guessed.
-    separator, encoding, delimiter, sheet, on_error
+    separator, encoding, delimiter, sheet
         As in `read_table`.
     like : ReadOptions, optional
         Columns of the documents: their column of ids is chosen if the file has it.
@@ -326,7 +297,7 @@ def read_labels(source: object, **options: Unpack[ReadKeywords]) -> Labels:
     Raises
     ------
     ReadError
-        If the file cannot be read, has no labels, or has bad rows and ``on_error`` is "raise".
+        If the file cannot be read, or has no labels.
 
     Examples
     --------
@@ -345,7 +316,7 @@ def read_label_file(options: ReadOptions) -> Labels:
     if wrong := sorted(set(own) - set(OWN_OPTIONS)):
         raise ReadError(f"a label file has no option {wrong[0]!r}; its options are {', '.join(OWN_OPTIONS)}.")
     ids = options.id or getattr(options.like, "id", None) or None
-    file = ReadOptions(**own, on_error=options.on_error, like=ReadOptions(id=ids))
+    file = ReadOptions(**own, like=ReadOptions(id=ids))
     return labels_of_table(load_table(options.label_file, file), file)
 
 
@@ -361,49 +332,32 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
         read = _prodigy(table)
     else:
         read = plain_rows(table, columns)
-    found, records, problems, complete = [], list[LabelRecord](), dict(table.problems), table.column(COMPLETE)
+    records, problems, complete = list[LabelRecord](), dict(table.problems), table.column(COMPLETE)
     empty = list[str]()
     chosen, probabilities = table.column(CHOSEN), table.column(PROBABILITY)
     for row, place in enumerate(table.places):
         try:
-            found += [(row, place, annotation) for annotation in read(row)]
+            for key, text, has, lacks, people in read(row):
+                if key is None and text is None:
+                    raise ValueError("neither an id nor a text (name the column of ids: id, --id)")
+                check_labels(has, lacks)
+                if has or lacks:
+                    whole = str(complete[row]).strip().casefold() not in ("no", "false")
+                    draw = (None, None) if is_missing(chosen[row]) else (chosen[row], probabilities[row])
+                    own = None if CHOSEN in table.columns and key is not None else text  # `suggest` has our ids
+                    records.append(LabelRecord(f"{table.unit} {place}", key, own, has, lacks, whole, people, draw))
+                else:
+                    empty.append(f"{table.unit} {place}" if key is None else str(key))
         except ValueError as error:
             problems[place] = str(error)
-    separator = _separator(table, [label for *_, annotation in found for label in annotation[2]])
-    for row, place, (key, text, labels, lacks, people) in found:
-        try:
-            has = [label if isinstance(label, str) else (separator or "").join(label) for label in labels]
-            if key is None and text is None:
-                raise ValueError("neither an id nor a text (name the column of ids: id, --id)")
-            check_labels(has, lacks)
-            if has or lacks:
-                whole = str(complete[row]).strip().casefold() not in ("no", "false")
-                draw = (None, None) if is_missing(chosen[row]) else (chosen[row], probabilities[row])
-                own = None if CHOSEN in table.columns and key is not None else text  # a file of `suggest` has our ids
-                records.append(LabelRecord(f"{table.unit} {place}", key, own, has, lacks, whole, people, draw))
-            else:
-                empty.append(f"{table.unit} {place}" if key is None else str(key))
-        except ValueError as error:
-            problems[place] = str(error)
+    cells = (cell for cell in table.columns.get(PATH_SEPARATOR, ()) if not is_missing(cell) and str(cell).strip())
+    separator = next(map(str, cells), None)
     if separator is not None:
         columns.guesses.append(f"labels are paths with {separator!r} between the levels: fit with this path separator")
-    report = table.report(columns.guesses, problems).raise_for_bad_rows(options.on_error)
+    report = table.report(columns.guesses, problems)
     if not records:
         raise ReadError(f"{table.source}: has no labels\n{report}".rstrip())
     return Labels(records, report, separator, empty)
-
-
-def _separator(table: Table, labels: Sequence[Label]) -> str | None:
-    """The separator of paths: as the file states it, or one that no name contains; None without paths."""
-    paths = [label for label in labels if not isinstance(label, str)]
-    cells = (cell for cell in table.columns.get(PATH_SEPARATOR, ()) if not is_missing(cell) and str(cell).strip())
-    stated = next(map(str, cells), None)
-    if not paths:
-        return stated
-    try:
-        return free_separator((name for path in paths for name in path), stated)
-    except ValueError as error:
-        raise ReadError(f"{table.source}: {error}") from None
 
 
 def plain_rows(table: Table, columns: Columns) -> Reader:
@@ -462,16 +416,16 @@ def _label_studio(table: Table) -> Reader:
         text = next(
             (strings[name] for name in TEXT_NAMES if name in strings), max(strings.values(), key=len, default=None)
         )
-        key, names = _id_in(data), data.get(LABELLED_BY)
-        named = names if isinstance(names, list) and len(names) == len(annotations) else None
-        for place, annotation in enumerate(annotations):
+        for annotation in annotations:
             if not isinstance(annotation, dict) or annotation.get("was_cancelled"):
                 continue
-            results = annotation.get("result")
-            every = map(label_studio_answers, results if isinstance(results, list) else ())
-            labels = list(chain.from_iterable(every))
-            people = _people([named[place]] if named else _annotator(annotation.get("completed_by")))
-            yield key, _text(text), labels, [], people
+            try:
+                results = [one for one in annotation.get("result") or () if isinstance(one, dict)]
+                chosen = [one["value"]["choices"] for one in results if one.get("type") == "choices"]
+            except (KeyError, TypeError):
+                raise ValueError("expected a list of choices") from None
+            labels = [name for names in chosen for name in split_labels(names, None)]
+            yield _id_in(data), _text(text), labels, [], _people(_annotator(annotation.get("completed_by")))
 
     return read
 
@@ -516,46 +470,13 @@ def _id_in(record: object) -> Hashable | None:
 
 # Common names of the answers of a program; the common names of labels are accepted too.
 ANSWER_NAMES = ("predicted", "prediction", "predictions", "code", "codes")
-# Common names of the scores.
-SCORE_NAMES = ("score", "confidence", "probability")
-# Greatest number of names for which a similar topic is looked up.
-HINTS = 200
-# Greatest number of characters of a cell in a message.
-SHOWN = 60
 
 
-@dataclass(frozen=True)
-class Predictions:
-    """Answers in the order of the documents.
+def read_predictions(source: object, documents: Documents) -> tuple[list[list[str]], ReadReport]:
+    """Read the answers of a coder to these documents, and list the rows that cannot be used.
 
-    Parameters
-    ----------
-    labels : list of lists of str
-        Topics per document; ``["(none)"]`` = none of the topics, ``[]`` = no answer.
-    scores : list of float, or None
-        NaN without a score; None if no answer has one.
-    report : ReadReport
-        Guesses, and one line per row that was not used as it is.
-    """
-
-    labels: list[list[str]]
-    scores: list[float] | None
-    report: ReadReport
-
-
-def read_predictions(
-    source: object,
-    documents: Documents,
-    topics: Sequence[Hashable],
-    *,
-    on_error: OnError = "skip",
-    topic_of: Callable[[Hashable], Hashable] = str,
-) -> Predictions:
-    """Read the answers of a coder to these documents.
-
-    Rows are matched by id, or by text as in `attach_labels`. Every row that cannot be used as it is gets a line in the
-    report: unknown ids, topics outside the codebook, further answers to a document, rows without an answer, scores
-    that are no numbers from 0 to 1.
+    Rows are matched by id, or by text as in `attach_labels`. A report has a line for each unknown id, each further
+    answer to a document, and each row without an answer.
 
     Parameters
     ----------
@@ -563,16 +484,12 @@ def read_predictions(
         As in `read_table`.
     documents : Documents
         The documents of the model. Their column of ids may hold the ids of the answers too.
-    topics : sequence of str
-        The known topics. An answer outside them is none of them.
-    on_error : {"skip", "raise"}, default="skip"
-        Leave out what cannot be used, or raise one error that lists it.
-    topic_of : callable, optional
-        From an answer to the name of its topic, such as `Lineage.topic` for paths through a tree.
 
     Returns
     -------
-    Predictions
+    labels : list of lists of str
+        Topics per document; ``["(none)"]`` = none of the topics, ``[]`` = no answer.
+    report : ReadReport
 
     Raises
     ------
@@ -582,109 +499,49 @@ def read_predictions(
     Examples
     --------
     >>> documents = Documents(["a", "b"], ["rain at noon", "shares fell"])
-    >>> found = read_predictions([{"id": "b", "topics": "money; sprot"}, {"id": "c", "topics": "sport"}],
-    ...                          documents, ["money", "sport"])
-    >>> found.labels
-    [[], ['money']]
-    >>> print(found.report)
+    >>> rows = [{"id": "b", "topics": "money; sport"}, {"id": "c", "topics": "sport"}]
+    >>> labels, report = read_predictions(rows, documents)
+    >>> labels
+    [[], ['money', 'sport']]
+    >>> print(report)
     list: id is column 'id'
     list: labels are column 'topics', separated by ';'
-    list: 2 bad rows, not used as written
-      row 1: 'sprot' is not a topic of the model and counts as none of them; did you mean 'sport'?
+    list: 1 bad row, not used
       row 2: no document has the id 'c': use the ids of the documents
     """
     like = None if documents.reading is None else ReadOptions(id=documents.reading.id or None)
-    options = ReadOptions(forbidden=False, on_error=on_error, like=like)
+    options = ReadOptions(forbidden=False, like=like)
     table = load_table(source, options)
     name = Path(table.source).name or table.source
     usual = {name.strip().lower(): name for name in reversed(list(table.columns))}
     answers = next((usual[name] for name in ANSWER_NAMES if name in usual), None)
     columns = Columns([table], replace(options, labels=answers), label_file=True)
-    score_column = next((usual[name] for name in SCORE_NAMES if name in usual), None)
-    columns.free.pop(score_column or "", None)
-    read, scores = plain_rows(table, columns), table.column(score_column)
-    problems = defaultdict[str, list[str]](list)
-    problems |= {f"{table.unit} {row}": [text] for row, text in table.problems.items()}
-    records, sure = list[LabelRecord](), list[float]()
-    for row, number in enumerate(table.places):
-        place = f"{table.unit} {number}"
+    read, problems, records = plain_rows(table, columns), dict(table.problems), list[tuple[int, LabelRecord]]()
+    for row, place in enumerate(table.places):
         try:
             ((key, text, answer, *_),) = read(row)
             has = list(map(str, answer))
             if key is None and text is None:
                 raise ValueError("neither an id nor a text: write the id of the document")
-            if not has or (has == [UNSURE] and UNSURE not in map(str, topics)):
+            if not has or has == [UNSURE]:
                 raise ValueError(f"no answer: write {NONE} for a document that has none of the topics")
             check_labels(has, [])
+            records.append((place, LabelRecord("", key, text, has, [])))
         except ValueError as error:
-            problems[place].append(str(error))
-            continue
-        records.append(LabelRecord(place, key, text, has, []))
-        sure.append(_score(scores[row], problems[place]))
-    labels, found_scores = _answers(records, sure, documents, list(map(str, topics)), problems, topic_of)
-    # Rows that could not be read at all are among the problems, but not among the places of the table.
-    in_order = sorted(problems.items(), key=lambda problem: int(problem[0].rpartition(" ")[2]))
-    bad = [BadRow(place, "; ".join(texts)) for place, texts in in_order if texts]
-    report = ReadReport(name, tuple(columns.guesses), tuple(bad), treatment="not used as written")
-    report.raise_for_bad_rows(on_error)
+            problems[place] = str(error)
+    labels: list[list[str]] = [[] for _ in range(len(documents))]
+    for (place, record), rows in zip(records, match_records(documents, [one for _, one in records]), strict=True):
+        if not rows:
+            key = f"id {visible(repr(record.id), SHOWN)}: use the ids of the documents"
+            problems[place] = f"no document has the {key if record.text is None else 'text'}"
+        elif any(labels[row] for row in rows):
+            problems[place] = (
+                "a further answer to a document, whose first one counts: write several topics in one cell, and pass "
+                "further runs as coders of their own"
+            )
+        for row in rows:
+            labels[row] = labels[row] or record.labels
+    report = replace(table.report(columns.guesses, problems), source=name, treatment="not used")
     if not any(labels):
         raise ReadError(f"{name}: has no answer to any of these documents\n{report}".rstrip())
-    return Predictions(labels, found_scores, report)
-
-
-def _answers(
-    records: Sequence[LabelRecord],
-    sure: Sequence[float],
-    documents: Documents,
-    topics: Sequence[str],
-    problems: defaultdict[str, list[str]],
-    topic_of: Callable[[Hashable], Hashable],
-) -> tuple[list[list[str]], list[float] | None]:
-    """Answers and scores per document; what cannot be used goes into ``problems``."""
-    names = set(topics)
-    labels: list[list[str]] = [[] for _ in range(len(documents))]
-    scores = [math.nan] * len(documents)
-    first: dict[int, str] = {}
-    hints: dict[str, str] = {}
-    for record, score, rows in zip(records, sure, match_records(documents, records), strict=True):
-        notes = problems[record.place]
-        if not rows:
-            key = f"id {_short(record.id)}: use the ids of the documents" if record.text is None else "text"
-            notes.append(f"no document has the {key}")
-        again = [row for row in rows if row in first]
-        if again:
-            notes.append(
-                f"a further answer to the document of {first[again[0]]}, which counts: write several topics in one "
-                "cell, and pass further runs as coders of their own"
-            )
-        outside = [name for name in record.labels if str(topic_of(name)) not in names and name != NONE]
-        for name in outside if len(again) < len(rows) else ():
-            if name not in hints:
-                near = difflib.get_close_matches(name, topics, n=1) if len(hints) < HINTS else []
-                hints[name] = f"; did you mean {near[0]!r}?" if near else ""
-            notes.append(f"{_short(name)} is not a topic of the model and counts as none of them{hints[name]}")
-        for row in rows:
-            if row not in first:
-                first[row] = record.place
-                labels[row] = [name for name in record.labels if str(topic_of(name)) in names] or [NONE]
-                scores[row] = score
-    return labels, None if all(map(math.isnan, scores)) else scores
-
-
-def _score(cell: object, notes: list[str]) -> float:
-    """The score of a row; NaN if it has none."""
-    if is_missing(cell):
-        return math.nan
-    try:
-        value = float(cell) if isinstance(cell, str | int | float) else math.nan
-    except (ValueError, OverflowError):
-        value = math.nan
-    if not 0 <= value <= 1:
-        notes.append(f"the score is {_short(cell)}: expected a number from 0 to 1, so it is ignored")
-        return math.nan
-    return value
-
-
-def _short(value: object) -> str:
-    """A value in quotes, cut to a length that fits into a message."""
-    return visible(repr(value), SHOWN)
+    return labels, report

@@ -11,7 +11,6 @@ from topicsteer.corpora.documents import (
     DEFAULT,
     BadRow,
     Documents,
-    OnError,
     ReadError,
     ReadKeywords,
     ReadOptions,
@@ -42,8 +41,7 @@ class TableStream:
     source : path or table
         As in `read_table`.
     options : ReadOptions, optional
-        Columns, encoding and bad rows; with ``on_error="raise"`` bad rows raise at the end of a loop. The labels of a
-        label file are not read.
+        Columns and encoding. The labels of a label file are not read.
     keep_empty, keep_all : bool, default=False
         As in `read_documents`.
     size : int, optional
@@ -89,7 +87,6 @@ class TableStream:
     ) -> None:
         self._blocks = open_table(source, options)
         self._size = BLOCK_SIZE if size is None else size
-        self._on_error = options.on_error
         self._keep_empty = keep_empty
         self._keep_all = keep_all
         columns = Columns(self._blocks(self._size), options, progress)
@@ -110,7 +107,6 @@ class TableStream:
             )
         treatment = "kept" if keep_all else "left out"
         self.report = ReadReport(columns.source, tuple(columns.guesses), treatment=treatment)
-        self.report.raise_for_bad_rows(self._on_error)
         self._lengths = {name: columns.mean_length(name) for name in self._free}
         self._zeros = 0
         self.reading = replace(
@@ -143,7 +139,6 @@ class TableStream:
             if len(documents):
                 yield documents
         self.report = replace(self.report, guesses=self._notes(), bad_rows=tuple(bad), left_out=tuple(left_out))
-        self.report.raise_for_bad_rows(self._on_error)
         if not found:
             raise ReadError(f"{self.report.source}: there is no row with a text\n{self.report}".rstrip())
 
@@ -266,14 +261,12 @@ def read_documents(
     """
     if isinstance(source, str | os.PathLike) and Path(source).is_dir():
         folders = options.labels == "folders"
-        documents = read_folder(
-            str(source), labels_from_folders=folders, encoding=options.encoding, on_error=options.on_error
-        )
+        documents = read_folder(str(source), labels_from_folders=folders, encoding=options.encoding)
     else:
         (documents,) = TableStream(load_table(source, options), options, keep_empty=keep_empty, keep_all=keep_all)
     if options.label_file is None:
         return documents
-    return attach_labels(documents, read_label_file(options), on_error=options.on_error)
+    return attach_labels(documents, read_label_file(options))
 
 
 def read_table(source: object, **options: Unpack[ReadKeywords]) -> Documents:
@@ -310,8 +303,6 @@ def read_table(source: object, **options: Unpack[ReadKeywords]) -> Documents:
         Delimiter of the fields of a .csv file. Default: guessed from the header.
     sheet : str, optional
         Sheet of an .xlsx file. Default: the first visible one with rows.
-    on_error : {"skip", "raise"}, default="skip"
-        Leave bad rows out and list them in the report, or raise one error that lists them.
 
     Returns
     -------
@@ -321,7 +312,7 @@ def read_table(source: object, **options: Unpack[ReadKeywords]) -> Documents:
     Raises
     ------
     ReadError
-        If the source cannot be read, has no good row, or has bad rows and ``on_error`` is "raise".
+        If the source cannot be read, or has no good row.
 
     Examples
     --------
@@ -345,7 +336,6 @@ def read_folder(
     pattern: str = "*.txt",
     labels_from_folders: bool = False,
     encoding: str | None = None,
-    on_error: OnError = "skip",
 ) -> Documents:
     """Read a folder of text files, one document per file, with all its subfolders.
 
@@ -359,8 +349,6 @@ def read_folder(
         Label each document with the names of its folders inside ``path``; files at the top are unlabelled.
     encoding : str, optional
         Default: detected per file, as in `read_table`.
-    on_error : {"skip", "raise"}, default="skip"
-        Leave out empty and undecodable files and list them in the report, or raise one error that lists them.
 
     Returns
     -------
@@ -370,7 +358,7 @@ def read_folder(
     Raises
     ------
     ReadError
-        If there is no such folder, it has no such file, or it has bad files and ``on_error`` is "raise".
+        If there is no such folder, or it has no such file.
 
     Examples
     --------
@@ -402,7 +390,7 @@ def read_folder(
         ids.append(inside.as_posix())
         texts.append(text)
         labels.append(names)
-    report = ReadReport(str(folder), bad_rows=tuple(bad)).raise_for_bad_rows(on_error)
+    report = ReadReport(str(folder), bad_rows=tuple(bad))
     if not ids:
         if (folder / "model.json").is_file():
             raise ReadError(f"{folder}: is a saved model; expected the table or the folder with the texts")

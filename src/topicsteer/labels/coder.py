@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from topicsteer.labels.codebook import Lineage
 from topicsteer.labels.forms import NO_PARENTS, supervise
@@ -31,8 +31,6 @@ class Coder:
         Its name, such as "gpt".
     answers : Supervision
         Its topics per document, over the known topics of the model. Unlabelled documents have no answer.
-    scores : array (n_documents,), optional
-        How sure the coder is of its answer, from 0 to 1; NaN where it is not known.
 
     Examples
     --------
@@ -49,7 +47,6 @@ class Coder:
 
     name: str
     answers: Supervision
-    scores: Array | None = None
 
     @property
     def states(self) -> NDArray[np.int8]:
@@ -58,11 +55,8 @@ class Coder:
 
     @property
     def predictions(self) -> Array:
-        """Numbers per document and topic: the score of a yes (default 1), 0 for a no, NaN without an answer."""
-        found = np.where(self.states == UNKNOWN, np.nan, self.states.astype(np.float64))
-        if self.scores is None:
-            return found
-        return np.where(found == PERMITTED, np.where(np.isnan(self.scores), 1.0, self.scores)[:, None], found)
+        """Numbers per document and topic: 1 for a yes, 0 for a no, NaN without an answer."""
+        return np.where(self.states == UNKNOWN, np.nan, self.states.astype(np.float64))
 
 
 def check_coder_name(name: object) -> str:
@@ -89,7 +83,6 @@ def coder_of(
     n_documents: int,
     topics: Sequence[Hashable],
     *,
-    scores: ArrayLike | None = None,
     lineage: Lineage = NO_PARENTS,
 ) -> Coder:
     """Make a coder from its answers in any form of labels.
@@ -108,8 +101,6 @@ def coder_of(
         Number of documents.
     topics : sequence
         The known topics.
-    scores : array (n_documents,), optional
-        How sure the coder is of each answer.
     lineage : Lineage, optional
         The parents of topics. An answer is then one for all topics above it, and leaves the topics below it open.
     """
@@ -134,13 +125,4 @@ def coder_of(
             patterns[:, known[str(topic)]] = found.patterns[:, k]
     patterns[0] = UNKNOWN
     answers = Supervision(tuple(topics), found.pattern, patterns, lineage.forest(topics))
-    return Coder(name, answers, _checked(name, scores, n_documents))
-
-
-def _checked(name: str, scores: ArrayLike | None, n_documents: int) -> Array | None:
-    if scores is None:
-        return None
-    values = np.asarray(scores, dtype=np.float64)
-    if values.shape != (n_documents,) or ((values < 0) | (values > 1)).any() or np.isinf(values).any():
-        raise ValueError(f"coder {name}: expected one score from 0 to 1 per document, {n_documents:,} in all.")
-    return values
+    return Coder(name, answers)

@@ -27,7 +27,6 @@ from topicsteer.analysis.map_layout import Layout
 from topicsteer.analysis.prevalence import WARNING, Prevalence
 from topicsteer.analysis.survey_design import Sample, label_values
 from topicsteer.corpora import Documents, ReadOptions, ReadReport
-from topicsteer.corpora.documents import OnError
 from topicsteer.corpora.label_files import read_predictions
 from topicsteer.labels.codebook import Lineage
 from topicsteer.labels.coder import Coder, check_coder_name, coder_of
@@ -69,7 +68,6 @@ def coders_of(
     model: TopicModel,
     coders: Coders,
     *,
-    on_error: OnError = "skip",
     report: Callable[[ReadReport], object] | None = None,
 ) -> list[Coder]:
     """Coders in any accepted form, over the training documents and known topics of a model.
@@ -78,8 +76,6 @@ def coders_of(
     ----------
     model : TopicModel
     coders : mapping of str to answers
-    on_error : {"skip", "raise"}
-        What to do with bad rows of a file.
     report : callable, optional
         Called with the report on each file: one line per row that was not used as it is.
     """
@@ -102,10 +98,10 @@ def coders_of(
                 raise ValueError(f"coder {name}: the documents or topics are not the ones in the model.")
             found[name] = replace(given, name=given_name)
         elif isinstance(given, str | os.PathLike) or hasattr(given, "columns"):
-            read = read_predictions(given, documents, topics, on_error=on_error, topic_of=lineage.topic)
-            found[name] = coder_of(given_name, read.labels, n, topics, scores=read.scores, lineage=lineage)
+            answers, rows = read_predictions(given, documents)
+            found[name] = coder_of(given_name, answers, n, topics, lineage=lineage)
             if report is not None:
-                report(read.report)
+                report(rows)
         else:
             found[name] = coder_of(given_name, given, n, topics, lineage=lineage)
     return list(found.values())
@@ -409,7 +405,7 @@ class Findings:
         Parameters
         ----------
         coders : mapping of str to answers
-            Answers by name. A file or DataFrame has the columns id, topics and, optionally, score. Anything else is
+            Answers by name. A file or DataFrame has the columns id and topics. Anything else is
             answers to all training documents, in any form of labels (see :meth:`fit`). "(none)" is an answer, and an
             empty one is not.
 
@@ -443,8 +439,7 @@ class Findings:
         Returns
         -------
         table
-            The id, the coder, the topics according to people and to the coder (``answer``), its score, and the start of
-            the text.
+            The id, the coder, the topics according to people and to the coder (``answer``), and the start of the text.
         """
         people = people_of(self._model.state_.supervision)
         found = [one for coder in coders_of(self._model, coders) for one in disagreements(coder, people)]
@@ -452,7 +447,6 @@ class Findings:
             "coder": [one.coder for one in found],
             "people": ["; ".join(one.theirs) for one in found],
             "answer": ["; ".join(one.ours) for one in found],
-            "score": [one.score for one in found],
         }
         return self._model._documents_table([one.row for one in found], columns)
 

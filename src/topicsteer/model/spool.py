@@ -165,7 +165,7 @@ def spool(
         (partial / MARK).touch()
     documents = _documents(folder, stream, more)
     if given is not None:
-        documents = attach_labels(documents, given, on_error=options.on_error)
+        documents = attach_labels(documents, given)
     return Spool(folder, block_folder.BlockFolder(folder / "blocks"), documents, vectorizer)
 
 

@@ -36,7 +36,6 @@ from topicsteer.model.state import FittedState, Version, read_state, write_state
 from topicsteer.nmf.solvers import check_settings
 from topicsteer.report.table_files import columns
 from topicsteer.system.arrays import StorageError
-from topicsteer.system.failures import warn_user
 from topicsteer.system.files import Scratch, one_at_a_time
 from topicsteer.system.memory import frugal_memory, in_bytes
 from topicsteer.system.threads import Stages
@@ -316,12 +315,6 @@ class TopicModel:
         self.__dict__.pop("_source", None)  # a new model may replace any other
         self._index = index_of(source, corpus.documents)
         self._encoder, self._embeddings = encode, E
-        if copies := self.state_.topics.copies():
-            listed = ", ".join(f"{free!r} ({name!r})" for free, name in copies)
-            warn_user(
-                f"Free topics that have the same top terms as a known topic: {listed}. Use fewer free topics, add "
-                "labels for the known ones, or merge them."
-            )
         return self
 
     def _settings(self) -> Settings:

@@ -14,7 +14,7 @@ from typing import Any
 from topicsteer import __version__
 from topicsteer.analysis.column_formats import Grid, grid
 from topicsteer.analysis.evaluation import COLUMNS as SCORE_COLUMNS
-from topicsteer.analysis.evaluation import Evaluation, Verdict
+from topicsteer.analysis.evaluation import Evaluation
 from topicsteer.analysis.explain import merged
 from topicsteer.analysis.survey_design import AT_RANDOM
 from topicsteer.analysis.topics import COLUMNS, Topics
@@ -270,6 +270,7 @@ def render_report(data: ReportData) -> str:
         document_map=None if data.documents is None else map_page(data.documents),
         topics=topics,
         shares=[share_part(found, k, links) for k, found in enumerate(data.shares)],
+        findings=() if data.evaluation is None else data.evaluation.findings,
         evaluation=None if data.evaluation is None else scorecard(data.evaluation),
         all_topics=_all_topics(data.topics, topics),
     )
@@ -331,17 +332,8 @@ def _all_topics(topics: Topics, cards: Sequence[TopicCard]) -> Grid:
     return grid("topic-table", "All topics", table, COLUMNS, links=links)
 
 
-@dataclass(frozen=True)
-class Scorecard:
-    """An evaluation as a report shows it; without a table if nothing could be judged."""
-
-    verdict: Verdict
-    topics: Grid | None = None
-
-
-def scorecard(evaluation: Evaluation) -> Scorecard:
-    """Arrange an evaluation for a page."""
+def scorecard(evaluation: Evaluation) -> Grid | None:
+    """Arrange an evaluation as a table; None if nothing could be judged."""
     if not evaluation.judged:
-        return Scorecard(evaluation.judgement)
-    table = grid("evaluation-topics", "Hidden labels of each topic", evaluation.shown(), SCORE_COLUMNS)
-    return Scorecard(evaluation.judgement, table)
+        return None
+    return grid("evaluation-topics", "Hidden labels of each topic", evaluation.shown(), SCORE_COLUMNS)

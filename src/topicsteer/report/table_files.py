@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from topicsteer.analysis.column_formats import Column
 from topicsteer.system import templates
-from topicsteer.system.files import Scratch, replacing
+from topicsteer.system.files import Scratch, replacing, through
 from topicsteer.system.templates import FORMULA, NUMBER
 from topicsteer.system.types import Array
 from topicsteer.system.values import is_missing, plain
@@ -149,7 +149,7 @@ def write_growing(blocks: Iterable[pl.DataFrame], path: Path | None = None, form
         return _write_csv(blocks, sys.stdout)
     check_suffix(path)
     if path.suffix == ".csv":
-        with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        with replacing(through(path)) as part, part.open("w", encoding="utf-8", newline="") as file:
             return _write_csv(blocks, file)
     rows = 0
     with Scratch() as folder:
@@ -183,5 +183,5 @@ def _join(parts: list[Path], path: Path, formats: Iterable[Column]) -> None:
 
         write_workbook(table.collect(), path, formats)
         return
-    with replacing(path) as part:
+    with replacing(through(path)) as part:
         (table.sink_parquet if path.suffix == ".parquet" else table.sink_ndjson)(part)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from topicsteer.analysis.column_formats import Column
 from topicsteer.system.failures import warn_user
-from topicsteer.system.files import Scratch, replacing
+from topicsteer.system.files import Scratch, replacing, through
 from topicsteer.system.templates import FORMULA, revealed
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def write_workbook(table: pl.DataFrame, path: str | os.PathLike[str], columns: I
                 f"{os.fspath(path)}: the table has {found:,} {what}, and an Excel sheet holds {most:,}: "
                 "write a .csv, .jsonl or .parquet file instead."
             )
-    with Scratch() as folder, replacing(path) as part, open(part, "wb") as file:
+    with Scratch() as folder, replacing(through(path)) as part, open(part, "wb") as file:
         # Rows go to a temporary file at once, so memory holds one of them.
         options = {"constant_memory": True, "tmpdir": str(folder), "use_zip64": True, "strings_to_formulas": False}
         workbook = xlsxwriter.Workbook(file, options)

@@ -209,9 +209,15 @@ def _place_new(unfinished: Path, path: Path) -> None:
         unfinished.unlink()
 
 
+def through(path: str | os.PathLike[str]) -> Path:
+    """Return the target of a symbolic link, to write there; a link that another user planted is replaced itself."""
+    linked = os.path.islink(path) and not _from_a_stranger(Path(path))
+    return Path(os.path.realpath(path)) if linked else Path(path)
+
+
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file in UTF-8; a reader sees the old file or the new one, never a part of it."""
-    with replacing(path) as unfinished:
+    with replacing(through(path)) as unfinished:
         unfinished.write_text(text, encoding="utf-8", newline="")
 
 

@@ -31,7 +31,7 @@ def in_bytes(memory: int | str | None) -> int | None:
     """
     if memory is None or isinstance(memory, int):
         return memory
-    match = re.fullmatch(r"\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*([kmgt]?)i?b?\s*", memory.lower())
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([kmgt]?)i?b?\s*", memory.lower())
     number = 0.0 if match is None else float(match[1]) * 1000 ** " kmgt".index(match[2] or " ")
     if not 0 < number < MOST:
         shown = memory if len(memory) < 40 else f"{memory[:37]}..."

@@ -18,6 +18,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from topicsteer.system.values import composed
+
 # Text that is split into pairs of characters: kana and Chinese characters, with their compatibility forms and
 # supplementary planes.
 PAIRED = ((0x3040, 0x30FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
@@ -188,7 +190,7 @@ def places_of(text: str, *, pairs: bool) -> Iterator[Place]:
 
 def normal(text: str) -> str:
     """The text in lower case, with composed characters."""
-    return (text if text.isascii() else unicodedata.normalize("NFC", text)).lower()
+    return composed(text).lower()
 
 
 def _aligned(text: str) -> tuple[str, Sequence[int]]:

@@ -391,7 +391,7 @@ def test_a_refusal_carries_its_status(page, workbench):
     found = {
         404: page.get("/exports/none.csv"),
         409: act(page, "new topic", name="tea"),
-        422: act(page, "change topic", key=1, colour="more than the 404"),  # whatever the words of the message are
+        422: act(page, "change topic", key=1, name="more than the 404" * 9),  # whatever the words of the message are
     }
     assert [answer.status_code for answer in found.values()] == list(found)
     assert all(answer.json()["error"] for answer in found.values())
@@ -444,7 +444,7 @@ def test_labels_reach_every_window(page):
     [
         ("/api/state", 422, "Enter your name"),
         ("/api/state?who=%20", 422, "Enter your name"),
-        ("/api/progress?who=file:%20a.csv", 422, "does not begin with 'file: '"),
+        ("/api/agreement?who=file:%20a.csv", 422, "does not begin with 'file: '"),
         ("/api/state?who=ann&extra=1", 422, "unknown field `extra`"),
         ("/api/documents/999?who=ann", 404, "no document number 999"),
         ("/api/documents/1?who=ann&start=-1", 422, "`int` >= 0 - at `$.start`"),
@@ -486,7 +486,7 @@ def test_an_unknown_address_is_not_found(page, path):
         ("documents/3?who=ann&start=4", responses.TextPart),
         ("documents?who=ann&query=cup&page=1", responses.DocumentPage),
         ("documents?who=ann&all_rows=true", responses.DocumentRows),
-        ("progress?who=ann", responses.ProgressPage),
+        ("agreement?who=ann", responses.AgreementPage),
     ],
 )
 def test_an_answer_has_its_type(page, path, kind):
@@ -721,7 +721,7 @@ def test_topics_that_swapped_names_are_exported_under_the_new_ones(fitted, tmp_p
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["../x.csv", "a/b.csv", "..", ".x", "/etc/passwd", "x\x00.csv", "", "a" * 900, "methods.md"]
+    "name", ["../x.csv", "a/b.csv", "..", ".x", "/etc/passwd", "x\x00.csv", "", "a" * 900, "𝔘" * 79, "methods.md"]
 )
 def test_names_cannot_leave_the_export_folder(fitted, name):
     fitted.exporter.folder.mkdir(exist_ok=True)

@@ -198,7 +198,6 @@ def test_marked_documents_are_shown_as_none_of_these(workbench):
     assert set(rows) <= set(workbench.views.rows(Selection("ann", key="none")))
 
 
-@pytest.mark.filterwarnings("ignore:Free topics that have the same top terms")  # all topics are known here
 @pytest.mark.parametrize("world", [None, "open", "closed"])
 def test_topics_that_are_made_one_after_the_other_are_all_found(tmp_path, world):
     """A label given before a topic existed leaves that topic open; the last topic has no document without it."""

@@ -216,8 +216,8 @@ from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora import Documents
 
 folder = Path(sys.argv[1])
-labels = [[f"topic {i % 7}"] for i in range(300)]
-documents = Documents(list(range(300)), [f"green tea {i}" for i in range(300)], labels)
+texts, labels = [f"green tea {i}" for i in range(300)], [[f"topic {i % 7}"] for i in range(300)]
+documents = Documents(list(range(300)), texts, labels)
 Workbench.make(folder / "whole.steer", documents)
 whole = (folder / "whole.steer").stat().st_size
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -39,7 +39,6 @@ from topicsteer.app.workbench.current_model import CurrentModel, ModelRecord, Su
 from topicsteer.app.workbench.errors import FILE, Refused, person_name
 from topicsteer.app.workbench.imports import GivenLabels, import_labels
 from topicsteer.app.workbench.label_queue import Queue
-from topicsteer.app.workbench.progress_view import advice
 from topicsteer.app.workbench.project import Database, Project, ProjectError, Topic, group_columns
 from topicsteer.app.workbench.responses import NextDocument
 from topicsteer.app.workbench.session import LabelSession, decide, merged_state
@@ -233,7 +232,7 @@ def test_topics_can_be_changed_and_everything_undone(session):
     apply(
         session,
         "ann",
-        ChangeTopic(key=1, description="of leaves", keywords=["leaf"], banned=["bean"], colour="#112233"),
+        ChangeTopic(key=1, description="of leaves", keywords=["leaf"], banned=["bean"]),
     )
     apply(session, "ann", ChangeTopic(key=1, banned=["leaf"]))
     found = again(session).topics[1]
@@ -248,7 +247,6 @@ def test_topics_can_be_changed_and_everything_undone(session):
         (NewTopic(name="x" * 81), "at most 80"),
         (Label(documents=[0], key=9, state="permitted"), "no longer exists"),
         (Label(documents=[6], key=1, state="permitted"), "no document number 6"),
-        (ChangeTopic(key=1, colour="red;}"), "six hexadecimal digits"),
         (MergeTopics(keys=[1], into=1), "at least two topics"),
         (ChangeSettings(values={"overlap": -1}), r"Expected `int` >= 0 - at `\$.overlap`. Nothing was changed"),
         (ChangeSettings(values={"path_separator": " "}), r"matching regex '\\\\S' - at `\$.path_separator`"),
@@ -722,20 +720,6 @@ def label_at_random(session):
         apply(session, "ann", Label(documents=[row], key=1, state="forbidden"))
 
 
-def test_advice_before_and_after_labels(session):
-    views = Views(session)
-    assert advice(views).startswith(f"Label {session.n} more documents at random")
+def test_random_labels_are_counted(session):
     label_at_random(session)
-    assert "fewer than 5 labels: tea, coffee" in advice(views)
-    apply(session, "ann", Label(documents=[0, 1, 2, 3, 4], key=1, state="permitted"))
-    apply(session, "ann", Label(documents=[1, 2, 3, 4, 5], key=2, state="permitted"))
-    assert advice(views) == "Continue with the suggested documents: they help most."
-    assert views.progress().drawn == session.n
-
-
-def test_advice_after_fits(session):
-    label_at_random(session)
-    apply(session, "ann", Label(documents=[0, 1, 2, 3, 4], key=1, state="permitted"))
-    apply(session, "ann", Label(documents=[1, 2, 3, 4, 5], key=2, state="permitted"))
-    views = doubting(session)
-    assert advice(views) == "Continue with the suggested documents: they help most."
+    assert Views(session).progress().drawn == session.n

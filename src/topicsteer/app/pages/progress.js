@@ -1,25 +1,18 @@
-// The page Progress: stages, advice, shares, labels per topic.
+// The page Progress: stages, shares, labels per topic.
 import { clear, empty, h, name, plural } from "./dom.js";
 import { notKnown, shares, stages } from "./stages.js";
-import { attempt, get, store } from "./store.js";
+import { store } from "./store.js";
 
 let main = null;
-let data = null;
 
 export async function show(target) {
   main = target;
-  clear(main, h("h1", null, "Progress"), h("p", { class: "soft" }, "Drawing …"));
-  await load();
+  draw();
 }
 
 export function onMessage(message) {
   const visible = main?.dataset.page === "progress";
-  if (visible && ["state", "fitted", "changed"].includes(message.kind)) attempt(load);
-}
-
-async function load() {
-  data = await get("/api/progress");
-  draw();
+  if (visible && ["state", "fitted", "changed"].includes(message.kind)) draw();
 }
 
 function coverage(list) {
@@ -41,8 +34,7 @@ const section = (id, title, ...children) => h("section", { "aria-labelledby": id
 
 function byGroup() {
   const link = h("a", { href: "#export" }, "report");
-  const some = data.columns.map((column, k) => [k ? ", " : "", name(column)]);
-  return h("p", null, "The ", link, " has the shares of the topics by ", some, ", with intervals.");
+  return h("p", null, "The ", link, " has the shares of the topics by the other columns of the table, with intervals.");
 }
 
 function draw() {
@@ -52,9 +44,8 @@ function draw() {
     main,
     h("h1", null, "Progress"),
     stages(),
-    h("p", { class: "advice", role: "note" }, h("span", { class: "tag" }, "Advice"), " ", data.advice),
     blind ? null : section("shares-title", "Shares of the documents", shares() || h("p", null, notKnown())),
     section("coverage-title", "Labels per topic", coverage(store.state.topics.known)),
-    data.columns.length ? section("groups-title", "By group or date", byGroup()) : null,
+    section("groups-title", "By group or date", byGroup()),
   );
 }

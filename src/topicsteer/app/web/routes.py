@@ -29,7 +29,6 @@ from topicsteer.app.workbench.actions import Action, Message
 from topicsteer.app.workbench.agreement_view import agreement_page, disagreements
 from topicsteer.app.workbench.current_model import CurrentModel
 from topicsteer.app.workbench.errors import Refused
-from topicsteer.app.workbench.progress_view import progress_page
 from topicsteer.app.workbench.views import Selection
 from topicsteer.app.workbench.workbench import Workbench
 from topicsteer.corpora.readers import limited
@@ -298,7 +297,6 @@ QUESTIONS: Answers = {
     "/api/next": (messages.NextQuery, next_document),
     "/api/documents/{row}": (messages.DocumentQuery, document),
     "/api/documents": (messages.DocumentsQuery, documents),
-    "/api/progress": (Message, lambda bench, m: progress_page(bench.views)),
     "/api/map": (Message, lambda bench, m: bench.document_map()),
     "/api/beginnings": (messages.BeginningsQuery, lambda bench, m: bench.views.beginnings(m.numbers)),
     "/api/agreement": (messages.AgreementQuery, lambda bench, m: agreement_page(bench.session, m.first, m.second)),

@@ -53,8 +53,8 @@ class GivenLabels(NamedTuple):
 
 def read_given_labels(path: Path, documents: Documents) -> tuple[list[GivenLabels], list[str]]:
     """Read the labels of a file in any supported format: first without a name, then per person; and the bad rows."""
-    found = read_labels(path, on_error="skip")
-    _, report = match_labels(documents, found, on_error="skip")  # refuses a file that belongs to other documents
+    found = read_labels(path)
+    _, report = match_labels(documents, found)  # refuses a file that belongs to other documents
     owners = dict.fromkeys(name for record in found.records for name in record.people)
     nameless = Labels([record for record in found.records if not record.people], separator=found.separator)
     given = [_matched(documents, nameless, "")]
@@ -69,7 +69,7 @@ def read_given_labels(path: Path, documents: Documents) -> tuple[list[GivenLabel
 def _matched(documents: Documents, labels: Labels, owner: str) -> GivenLabels:
     """The labels of one owner by row."""
     with suppress(ReadError):  # none of them belongs to a document
-        changed, _ = match_labels(documents, labels, on_error="skip")
+        changed, _ = match_labels(documents, labels)
         has, lacks = ({row: both[side] for row, both in changed.items() if both[side]} for side in (0, 1))
         return GivenLabels(
             has, lacks, incomplete_rows(documents, labels), owner, labels.separator, _draws(documents, labels)

@@ -1,4 +1,4 @@
-"""Read-only answers for the page "Progress", and the shares of topics that the worker estimated."""
+"""The shares of topics that the worker estimated, as they are stored and as a report shows them."""
 
 from __future__ import annotations
 
@@ -8,36 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.analysis.documents_to_label import FEW
 from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.prevalence import ARRAYS, Prevalence
 from topicsteer.app.workbench.current_model import EVERYTHING, OUTSIDE, GroupShares, Key
-from topicsteer.app.workbench.responses import ProgressPage
 from topicsteer.app.workbench.views import Views
 from topicsteer.report.breakdown import Breakdown
 from topicsteer.system.values import ALL, NONE
-
-
-def progress_page(views: Views) -> ProgressPage:
-    """Return the whole page."""
-    return ProgressPage(advice=advice(views), columns=list(views.project.groups))
-
-
-def advice(views: Views) -> str:
-    """Return advice on the next step."""
-    session, progress = views.session, views.progress()
-    if not session.live:
-        return "Name your topics on the page Label. Or fit first, and name the topics it finds."
-    if left := max(progress.wanted - progress.drawn, 0):
-        return f"Label {left} more documents at random: the shares of the topics then get intervals."
-    bare = [topic.name for topic in session.live if session.counts[topic.key] < FEW]
-    if bare:
-        names = ", ".join(bare[:5]) + (f" and {len(bare) - 5} more" if len(bare) > 5 else "")
-        return f"These topics have fewer than {FEW} labels: {names}. Search for their documents and label some."
-    return "Continue with the suggested documents: they help most."
-
-
-# --- estimates of the worker, as plain values ---
 
 
 def plain_shares(found: Prevalence, keys: Sequence[Key]) -> GroupShares:

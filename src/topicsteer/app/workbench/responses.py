@@ -206,13 +206,6 @@ class Progress(Reply, frozen=True):
     seq: int
 
 
-class ProgressPage(Reply, frozen=True):
-    """The page "Progress"."""
-
-    advice: str
-    columns: list[str]
-
-
 class PointTopic(Reply, frozen=True):
     """A topic on the document map; only known topics have a colour of their own."""
 
@@ -257,7 +250,7 @@ class MapPage(Reply, frozen=True):
 
 
 class FitStatus(Reply, frozen=True):
-    """The state of the fit in the background: its stage, and how far it is; ``queued``: another fit follows it."""
+    """The state of the fit in the background: its stage, and how far it is."""
 
     state: Literal["idle", "fitting", "checking"] = "idle"
     stage: str = ""
@@ -265,7 +258,6 @@ class FitStatus(Reply, frozen=True):
     done: int = 0
     total: int | None = None
     detail: str = ""
-    queued: bool = False
 
 
 class ModelSummary(Reply, frozen=True):
