@@ -93,7 +93,7 @@ class Page:
         end, calm = time.monotonic() + PATIENCE, 0
         while calm < 4:
             status = self.get("/api/state")["fit"]
-            calm = calm + 1 if status["state"] == "idle" and not status["queued"] else 0
+            calm = calm + 1 if status["state"] == "idle" and not status.get("queued") else 0
             if time.monotonic() > end:
                 raise TimeoutError(f"The fit takes too long: {status}")
             time.sleep(0.25)

@@ -21,7 +21,7 @@ from topicsteer.analysis import survey_design as design
 from topicsteer.analysis import survey_design as draws
 from topicsteer.analysis.agreement import compare as compare_coders
 from topicsteer.analysis.agreement import predictor_of
-from topicsteer.analysis.documents_to_label import audit, suggest
+from topicsteer.analysis.documents_to_label import suggest
 from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.survey_design import mover, wilson
 from topicsteer.backends import as_rows
@@ -43,7 +43,6 @@ __all__ = [
     "Groups",
     "Origin",
     "Supervision",
-    "audit",
     "baselines",
     "coder_of",
     "compare_coders",

@@ -113,7 +113,7 @@ def test_an_empty_topic_has_no_terms_and_no_documents(topics):
     H[4] = 0
     W[:, 4] = 0
     empty = Topics(topics.names, 3, topics.vocabulary, H, W, topics.ids, topics.labelled)
-    assert empty.top_terms(4) == empty.top_documents(4) == []
+    assert empty.top_terms(4) == empty.top_rows(4) == []
     assert empty.mean_memberships[4] == 0
 
 
@@ -121,8 +121,7 @@ def test_top_documents_by_proportion_then_by_weight():
     W = np.array([[1.0, 1.0], [1.0, 0.0], [3.0, 0.0], [0.0, 2.0]])
     topics = Topics(("a", "b"), 2, np.array(["x", "y"]), np.eye(2), W, list("pqrs"), np.array([1, 1]))
     assert topics.top_rows("a") == [2, 1, 0]
-    assert topics.top_documents("a", 2) == ["r", "q"]
-    assert topics.top_documents("b") == ["s", "p"]
+    assert topics.top_rows("b") == [3, 0]
 
 
 def test_table_has_a_row_for_each_topic(topics):

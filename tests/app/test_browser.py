@@ -469,7 +469,6 @@ def test_topics_are_edited_on_their_page(browser, table):
         wait(page, "document.querySelectorAll('.card:not(.free)').length === 3")
         press("rain", "Edit")
         page.fill("#field-description", "Clouds and storms")
-        page.fill("#field-colour", "#112233")
         save()
         page.wait_for_selector(".describe:has-text('Clouds and storms')")
         press("rain", "Keywords")
@@ -519,7 +518,7 @@ def test_topics_are_edited_on_their_page(browser, table):
     project.close()
     assert list(topics) == ["coffee", "rain", "tea", "adopted"]
     assert topics["rain"].keywords == ("hail", "sleet", "snow")
-    assert (topics["rain"].description, topics["rain"].colour) == ("Clouds and storms", "#112233")
+    assert topics["rain"].description == "Clouds and storms"
     assert (topics["tea"].keywords, topics["tea"].banned) == ((), (term,))
 
 
@@ -714,7 +713,7 @@ def test_two_windows_landmarks_and_phone_width(browser, table):
         wait(ann, "(row) => ![row, undefined].includes(document.querySelector('.sheet .doc-id')?.innerText)", arg=row)
         ann.set_viewport_size({"width": 1280, "height": 700})
         high = ann.evaluate("document.querySelector('.bar').offsetHeight")
-        ann.evaluate("document.getElementById('fit').textContent = 'Fitting twice …'")
+        ann.evaluate("document.getElementById('fit').textContent = 'Fitting …'")
         assert ann.evaluate("document.querySelector('.bar').offsetHeight") == high < 70
         ben.evaluate(SEND, {"who": "ben", "action": "settings", "values": {"blind": True}})
         ann.wait_for_selector("#labelled:has-text('blind mode')")

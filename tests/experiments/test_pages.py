@@ -8,13 +8,11 @@ from types import SimpleNamespace
 import pytest
 
 pytest.importorskip("matplotlib")
-from experiments.labelling import choice
-from experiments.labelling import page as labelling
 from experiments.paper import page as paper
 from experiments.paper import runs
 from experiments.peers import page as peers
 from experiments.peers.trials import Trial
-from experiments.shared.terminal import OUTDATED, RESULTS, dated, page_folder
+from experiments.shared.terminal import RESULTS, page_folder
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 SIZES = re.compile(r"^\| ([^|]+) \| ([\d,]+) \| ([\d,]+) \| (\d+) \| (\d\.\d\d) \|", re.MULTILINE)
@@ -52,30 +50,6 @@ def test_the_page_of_the_paper_comes_from_the_committed_runs():
     figures = list((EXPERIMENTS / "paper" / "figures").iterdir())
     assert [f"figures/{figure.name}" in page("paper") for figure in figures] == [True]
     assert sum(figure.stat().st_size for figure in figures) < 200_000
-
-
-def test_the_page_of_labelling_has_the_prose_of_its_template():
-    parts = re.split(r"\{[^}]*\}", dated(labelling.PAGE, old=page("labelling").startswith(OUTDATED)))
-    assert re.fullmatch(".+?".join(map(re.escape, parts)), page("labelling"), re.DOTALL)
-
-
-def test_the_page_of_suggestions_comes_from_the_committed_runs():
-    done = json.loads((EXPERIMENTS / "labelling" / "choice.json").read_text())
-    assert choice.text(done) == (EXPERIMENTS / "labelling" / "CHOICE.md").read_text()
-
-
-def test_suggestions_are_never_worse_than_random_labels_and_worth_twice_as_many_on_reuters():
-    done = json.loads((EXPERIMENTS / "labelling" / "choice.json").read_text())
-    for name in choice.TITLES:
-        runs = [done[f"{name} {seed}"] for seed in range(choice.SEEDS)]
-        for average, least in (("macro", 1.8), ("micro", 2.0)):
-            for n in range(choice.FIRST + choice.ROUND, choice.LAST + 1, choice.ROUND):
-                more, error = choice.differences(runs, n, average)
-                assert more > -error, (name, average, n)
-            if name == "reuters":
-                curve = {m: sum(run["random"][str(m)][average] for run in runs) / len(runs) for m in choice.RANDOM}
-                score = sum(run["suggested"][str(choice.LAST)][average] for run in runs) / len(runs)
-                assert choice.worth(curve, score) >= least * choice.LAST
 
 
 @pytest.mark.parametrize(

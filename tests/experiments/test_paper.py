@@ -17,8 +17,6 @@ from scipy import stats
 
 pytest.importorskip("matplotlib")
 from experiments.corpora import CORPORA
-from experiments.labelling import __main__ as labelling
-from experiments.labelling import page as labelling_page
 from experiments.paper import __main__ as paper
 from experiments.paper import claims, descents, page, runs
 from experiments.paper.runs import Run, perform
@@ -343,19 +341,6 @@ def test_the_authors_procedure_and_ours_agree_on_reuters():
     np.testing.assert_allclose(ours.components_, theirs_H, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(ours.document_topics_, theirs_W, rtol=1e-10, atol=1e-10)
     assert compare_topics(theirs_W, corpus.truth).mean == pytest.approx(0.0866, rel=0.15)  # the authors' mean at 20 %
-
-
-def test_the_page_of_suggestions_and_audits(tmp_path):
-    folders = ["--folder", str(tmp_path), "--results", str(tmp_path / "results")]
-    assert labelling.main(["--corpus", "docstrings", "--seeds", "1", *folders]) == 0
-    done = json.loads((tmp_path / "results" / "labelling.json").read_text())
-    curves = done["learn docstrings test 0"]
-    assert curves["suggested"]["0.02"] == curves["random"]["0.02"]
-    assert curves["suggested"]["0.05"]["macro"] > curves["random"]["0.05"]["macro"]
-    assert done["flipped docstrings 0.2 0"]["first 10 %"] > 0.5
-    assert labelling_page.needed({0.02: 0.4, 0.04: 0.6}, 0.5) == "3.0 %"
-    assert labelling_page.needed({0.02: 0.4, 0.04: 0.6}, 0.7) == "more than 4 %"
-    assert "| docstrings | a half never labelled, 1 seed |" in (tmp_path / "README.md").read_text()
 
 
 def test_results_go_into_a_text_file_and_back(tmp_path):

@@ -137,6 +137,16 @@ class Groups:
         return _closed(cls(column, tuple(names), codes), none)
 
 
+def named_column(columns: Mapping[str, Sequence[Any]], name: str, role: str) -> Sequence[Any]:
+    """Return a column by its name, or raise ValueError with the names of all columns."""
+    if name not in columns:
+        known = ", ".join(map(visible, columns)) or "none, so pass the table of the documents too"
+        near = near_miss(name, list(columns))
+        hint = f" Did you mean {near!r}?" if near else ""
+        raise ValueError(f"there is no column {name!r} {role}; the further columns are: {known}.{hint}")
+    return columns[name]
+
+
 def column_groups(columns: Mapping[str, Sequence[Any]], by: str) -> Groups:
     """Return groups by a column; ``date:month`` names the period of a date.
 
@@ -148,12 +158,7 @@ def column_groups(columns: Mapping[str, Sequence[Any]], by: str) -> Groups:
     column, period = by, None
     if by not in columns and ":" in by:
         column, _, period = by.rpartition(":")
-    if column not in columns:
-        known = ", ".join(map(visible, columns)) or "none, so pass the table of the documents too"
-        near = near_miss(column, list(columns))
-        hint = f" Did you mean {near!r}?" if near else ""
-        raise ValueError(f"there is no column {column!r} to group by; the further columns are: {known}.{hint}")
-    return Groups.of(columns[column], column, period)
+    return Groups.of(named_column(columns, column, "to group by"), column, period)
 
 
 def likely_groups(name: str, values: Sequence[object]) -> Groups | None:

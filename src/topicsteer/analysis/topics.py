@@ -75,8 +75,6 @@ class Topics:
     >>> topics.proportions.round(2)
     array([[1.  , 0.  ],
            [0.52, 0.48]])
-    >>> topics.top_documents(1)
-    ['b']
     """
 
     names: tuple[str, ...]
@@ -207,10 +205,6 @@ class Topics:
                 rows = np.append(rows, here)
                 found[k] = rows[np.lexsort((-self.W[rows, k], -self.proportions[rows, k]))[:LEADERS]]
         return found
-
-    def top_documents(self, topic: Hashable, n: int = 10) -> list[Hashable]:
-        """Ids of the documents with the largest part of a topic."""
-        return [self.ids[i] for i in self.top_rows(topic, n)]
 
     def table(self, n_terms: int = 8, *, none: bool = False) -> dict[str, list[Any]]:
         """Table with one row per topic: name, known or free, labelled documents, mean membership, terms.

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from topicsteer.analysis import evaluation
 from topicsteer.analysis.agreement import predictor_of
-from topicsteer.analysis.groups import Groups, column_groups
+from topicsteer.analysis.groups import Groups, column_groups, named_column
 from topicsteer.analysis.prevalence import Predictions, Prevalence, TreeColumns, prevalence
 from topicsteer.analysis.survey_design import Sample, label_values, same_texts
 from topicsteer.backends import as_rows
@@ -25,7 +25,6 @@ from topicsteer.guidance.features import background_rows
 from topicsteer.guidance.guide import Guide, side_by_side
 from topicsteer.labels.coder import Coder
 from topicsteer.labels.forest import Forest
-from topicsteer.labels.spelling import near_miss
 from topicsteer.labels.supervision import Origin, Supervision
 from topicsteer.model.pipeline import (
     COLD,
@@ -303,7 +302,7 @@ def weights_of(weight: str | ArrayLike | None, columns: Columns, n: int) -> Arra
     """Survey weights from a column or an array."""
     if weight is None:
         return None
-    values = _column(weight, columns, "weights") if isinstance(weight, str) else weight
+    values = named_column(columns, weight, "of weights") if isinstance(weight, str) else weight
     try:
         found = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -317,7 +316,7 @@ def clusters_of(cluster: str | Sequence[Any] | None, columns: Columns, n: int) -
     """Clusters from a column or a sequence; a document without a value is a cluster by itself."""
     if cluster is None:
         return None
-    values = _column(cluster, columns, "clusters") if isinstance(cluster, str) else cluster
+    values = named_column(columns, cluster, "of clusters") if isinstance(cluster, str) else cluster
     if len(values) != n:
         raise ValueError(f"there are {len(values):,} clusters for {n:,} documents: pass one per document.")
     number: dict[str, int] = {}
@@ -326,16 +325,6 @@ def clusters_of(cluster: str | Sequence[Any] | None, columns: Columns, n: int) -
         for row, value in enumerate(values)
     ]
     return np.array(found, dtype=np.int64)
-
-
-def _column(name: str, columns: Columns, role: str) -> Sequence[Any]:
-    if name not in columns:
-        near = near_miss(name, list(columns))
-        hint = f" Did you mean {near!r}?" if near else ""
-        raise ValueError(
-            f"there is no column {name!r} of {role}; the further columns are: {', '.join(columns) or 'none'}.{hint}"
-        )
-    return columns[name]
 
 
 def evaluate(

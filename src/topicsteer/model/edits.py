@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -89,15 +89,6 @@ class Split:
 
     topic: str
     groups: tuple[Group, ...]
-
-    def table(self, n: int = 3) -> dict[str, list[Any]]:
-        """Table with one row per group: number, number of documents, terms, and the ids of its n surest documents."""
-        return {
-            "group": list(range(1, len(self.groups) + 1)),
-            "documents": [len(group) for group in self.groups],
-            "terms": [", ".join(group.terms) for group in self.groups],
-            "surest": ["; ".join(map(str, group.ids[:n])) for group in self.groups],
-        }
 
 
 def find_parts(state: FittedState, corpus: Corpus, guide: Guide, topic: int, n: int, threads: int | None) -> Split:

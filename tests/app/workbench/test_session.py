@@ -232,7 +232,7 @@ def test_topics_can_be_changed_and_everything_undone(session):
     apply(
         session,
         "ann",
-        ChangeTopic(key=1, description="of leaves", keywords=["leaf"], banned=["bean"], colour="#112233"),
+        ChangeTopic(key=1, description="of leaves", keywords=["leaf"], banned=["bean"]),
     )
     apply(session, "ann", ChangeTopic(key=1, banned=["leaf"]))
     found = again(session).topics[1]
@@ -247,7 +247,6 @@ def test_topics_can_be_changed_and_everything_undone(session):
         (NewTopic(name="x" * 81), "at most 80"),
         (Label(documents=[0], key=9, state="permitted"), "no longer exists"),
         (Label(documents=[6], key=1, state="permitted"), "no document number 6"),
-        (ChangeTopic(key=1, colour="red;}"), "six hexadecimal digits"),
         (MergeTopics(keys=[1], into=1), "at least two topics"),
         (ChangeSettings(values={"overlap": -1}), r"Expected `int` >= 0 - at `\$.overlap`. Nothing was changed"),
         (ChangeSettings(values={"path_separator": " "}), r"matching regex '\\\\S' - at `\$.path_separator`"),

@@ -295,39 +295,6 @@ def test_damaged_events_are_noticed(make, topic, state, problem):
         Project.open(path)
 
 
-def test_a_fit_during_a_fit_waits_for_its_end(make, monkeypatch):
-    session = make()
-    apply(session, "ann", Label(documents=[0], key=1, state="permitted"))
-    path = session.project.path
-    session.project.close()
-    workbench = Workbench(path)
-    orders = []
-
-    def start(order):
-        if workbench.fitter.busy:
-            return False
-        orders.append(order)
-        workbench.fitter.busy = True
-        return True
-
-    monkeypatch.setattr(workbench.fitter, "start", start)
-    try:
-        assert workbench.fit()
-        assert not workbench.fit()
-        assert workbench.status.queued
-        apply(workbench.session, "ann", Label(documents=[1], key=2, state="permitted"))
-        workbench.fitter.busy = False
-        workbench.on_message(fit_process.Failed("no memory"))
-        assert [sorted(order.labels) for order in orders] == [[0], [0, 1]]  # the second one has the newest labels
-        assert (workbench.status.state, workbench.status.queued) == ("fitting", False)
-        assert not workbench.fit()
-        workbench.cancel_fit()
-        assert (len(orders), workbench.status.state) == (2, "idle")
-    finally:
-        workbench.fitter.busy = False
-        workbench.close()
-
-
 @pytest.mark.parametrize("report", [fit_process.Learnt(), fit_process.Rested()])
 def test_labels_that_arrive_during_a_fit_start_the_next_one(make, monkeypatch, report):
     """Also if the fit had too few labels for an evaluation, and if nobody labels afterwards."""

@@ -69,16 +69,15 @@ function fitText(status) {
   if (status.error) return `The fit failed. ${status.error}`;
   if (status.state === "idle") return "";
   const detail = status.detail ? `, iteration ${status.done}, ${status.detail}` : "";
-  const queued = status.queued ? "; another fit follows" : "";
-  return `${STAGES[status.stage] || status.stage}${detail}${queued}`;
+  return `${STAGES[status.stage] || status.stage}${detail}`;
 }
 
 function paintFit(status) {
   const busy = status.state === "fitting";
   $("fitting").hidden = status.state === "idle" && !status.error;
   $("cancel").hidden = !busy;
-  $("fit").disabled = busy && status.queued;
-  $("fit").textContent = busy ? (status.queued ? "Fitting twice …" : "Fit after this") : again();
+  $("fit").disabled = busy;
+  $("fit").textContent = busy ? "Fitting …" : again();
   $("fitting").classList.toggle("bad", Boolean(status.error));
   const bar = $("fit-bar");
   bar.hidden = !busy;
@@ -225,7 +224,7 @@ function help() {
 const fit = () =>
   attempt(async () => {
     const { started } = await post("/api/fit", {});
-    if (!started) show("A fit is running. Another one with the newest labels starts after it.");
+    if (!started) show("A fit is running. Fit again when it has ended, or cancel it.");
   });
 
 let going = false;

@@ -61,7 +61,6 @@ const edit = (t) =>
     fields: [
       { name: "name", label: "Name", value: t.name, longest: 80 },
       { ...describe, label: "Which documents belong to it, for everybody who labels", value: t.description },
-      { name: "colour", label: "Colour", value: t.colour, kind: "color" },
     ],
     act: (values) => act("change topic", { key: t.key, ...values }),
   });

@@ -160,7 +160,7 @@ class Done(Reply, frozen=True):
 
 
 class FitStarted(Reply, frozen=True):
-    """Whether a fit was started; False if one is running, and this one waits for its end."""
+    """Whether a fit was started; False if one is running."""
 
     started: bool
 

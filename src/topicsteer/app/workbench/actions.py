@@ -21,7 +21,6 @@ from topicsteer.app.workbench.errors import (
     Invalid,
     document_note,
     person_name,
-    topic_colour,
     topic_description,
     topic_words,
 )
@@ -33,7 +32,6 @@ Plan: TypeAlias = tuple[Batch, Sequence[Event]]
 # Rules for the fields of a topic except its name.
 TOPIC_RULES: dict[str, Callable[[Any], Any]] = {
     "description": topic_description,
-    "colour": topic_colour,
     "keywords": topic_words,
     "banned": topic_words,
 }
@@ -132,7 +130,7 @@ class NewTopic(AnAction, frozen=True, kw_only=True, tag="new topic"):
 
 
 class ChangeTopic(AnAction, frozen=True, kw_only=True, tag="change topic"):
-    """Change the name, description, colour, keywords or banned words of a topic.
+    """Change the name, description, keywords or banned words of a topic.
 
     Names below it that are paths follow its new name.
     """
@@ -140,7 +138,6 @@ class ChangeTopic(AnAction, frozen=True, kw_only=True, tag="change topic"):
     key: int
     name: str | UnsetType = UNSET
     description: str | UnsetType = UNSET
-    colour: str | UnsetType = UNSET
     keywords: Sequence[str] | UnsetType = UNSET
     banned: Sequence[str] | UnsetType = UNSET
 

@@ -35,7 +35,7 @@ class Conflict(Refused):
     status = 409
 
 
-# --- names of people and topics, descriptions, colours, words ---
+# --- names of people and topics, descriptions, words ---
 
 # Labels that came with a file belong to a person with this prefix and the name of the file.
 FILE = "file: "
@@ -68,13 +68,6 @@ def topic_description(text: str) -> str:
     if len(text) > LONGEST_DESCRIPTION:
         raise Invalid(f"A description has at most {LONGEST_DESCRIPTION:,} characters.")
     return text.strip()
-
-
-def topic_colour(text: str) -> str:
-    """Return a colour in hexadecimal, or refuse it."""
-    if not re.fullmatch(r"#[0-9a-f]{6}", text):
-        raise Invalid("Write a colour as six hexadecimal digits, for example #3b7dd8.")
-    return text
 
 
 def document_note(text: str) -> str:

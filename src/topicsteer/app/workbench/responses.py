@@ -250,7 +250,7 @@ class MapPage(Reply, frozen=True):
 
 
 class FitStatus(Reply, frozen=True):
-    """The state of the fit in the background: its stage, and how far it is; ``queued``: another fit follows it."""
+    """The state of the fit in the background: its stage, and how far it is."""
 
     state: Literal["idle", "fitting", "checking"] = "idle"
     stage: str = ""
@@ -258,7 +258,6 @@ class FitStatus(Reply, frozen=True):
     done: int = 0
     total: int | None = None
     detail: str = ""
-    queued: bool = False
 
 
 class ModelSummary(Reply, frozen=True):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -218,8 +217,6 @@ class Workbench:
         # Called with every notice for the open pages.
         self.listeners: list[Callable[[Notice], None]] = []
         self.status = FitStatus()
-        # Whether another fit starts at the end of the present one.
-        self._again = False
         self.temporary = Scratch()
         # Number of the stored model; 0 without one.
         self.stored_model = 0
@@ -308,7 +305,7 @@ class Workbench:
             self.fit()
 
     def fit(self) -> bool:
-        """Start a fit with the current labels; if one is running, start it at its end and return False."""
+        """Start a fit with the current labels; return False if one is running."""
         training, fitted = self.session.training(), self.views.fitted
         settings = self.session.settings
         free = settings.free_topics
@@ -333,18 +330,14 @@ class Workbench:
             embeddings=self.features.embeddings,
         )
         if not self.fitter.start(order):
-            self._again = True
-            self.set_status(self.status)
             return False
-        self._again = False
         labelled = len({*training.labels, *training.forbidden})
         self.pending = ModelRecord([t.key for t in training.topics], training.seq, labelled)
         self.set_status(FitStatus("fitting", "start"))
         return True
 
     def cancel_fit(self) -> None:
-        """Cancel the running fit, and the one that waits for its end."""
-        self._again = False
+        """Cancel the running fit."""
         loading = self.status.stage == "load"  # the fit is over
         self.set_status(FitStatus() if not loading and self.fitter.cancel() else self.status)
 
@@ -397,14 +390,7 @@ class Workbench:
     # --- reports of the worker ---
 
     def on_message(self, report: AnyReport) -> None:
-        """Handle a report of the worker, then start a fit that waits; called in a separate thread."""
-        self._handle(report)
-        if self._again and not self.fitter.busy:
-            self._again = False
-            with suppress(Conflict):  # the last topic was deleted meanwhile
-                self.fit()
-
-    def _handle(self, report: AnyReport) -> None:
+        """Handle a report of the worker; called in a separate thread."""
         match report:
             case messages.Progressed("advise" | "shares" as stage):
                 self.set_status(FitStatus("checking", stage, self.status.error))
@@ -476,7 +462,7 @@ class Workbench:
 
     def set_status(self, status: FitStatus) -> None:
         """Set the state of the fit, and notify all open pages."""
-        self.status = status = msgspec.structs.replace(status, queued=self._again)
+        self.status = status
         self.notify(responses.FitMoved(status))
 
     def _restore(self) -> None:

@@ -1,1 +1,0 @@
-"""Measurements of suggestions and the audit."""
