@@ -1,1 +1,1 @@
-"""Made coders with known errors: are their errors found, and do their answers narrow the shares?"""
+"""Language models as coders: their counts, and shares that random labels correct."""

@@ -1,95 +1,57 @@
-"""README.md of this study, from the finished trials."""
+"""The page of the study, from its finished draws."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from experiments.coders.trials import CODERS, MEASURES, SIZES, Trial, fingerprint
-from experiments.shared.terminal import dated
+from experiments.coders.trials import LABELS, SIZES, complaints, counts
+from topicsteer.analysis.survey_design import wilson
 
-HEAD = """\
-# Coders with known errors
+HEAD = """# Language models as coders
 
-Five made coders on three corpora. A coder gives all topics of a document with the probability in its name; otherwise it
-gives the topics of a document drawn at random. "random" does so always, and "copies a person" never. Labels are drawn
-at random and complete. Only topics with a share over 1 % are judged.
+Fourteen language models were asked for the product of {n:,} consumer complaints, one of five. How wrong are counts of
+their answers, and do the answers help if people label {labels} of the complaints at random? `python -m
+experiments.coders` writes this page from `coders.jsonl`; `--draws 20` runs fewer of 100 draws. Code: `{code}`.
+{done}
 
-`python -m experiments.coders` runs the missing trials and writes this page. `coders.jsonl` has the finished ones.
-"""
-ERRORS = """
-## Precision, recall and agreement
+*Equal*: 200 complaints per topic. *Unequal*: {sizes} of the complaints of each topic are kept.
 
-Part of the 95 % intervals that contain the value of the whole corpus, and in brackets their mean width. Intervals of
-precision and recall are exact, so they cover at least as often as they claim.
-"""
-SHARES = """
-## Shares of topics
-
-Columns: coverage of the 95 % intervals with the coder as a further predictor; mean width relative to the guide alone;
-the same for the topic with the largest ratio, from mean widths over draws; the largest variance of a label relative to
-the guide alone, of all topics and draws; mean width relative to labels alone. A topic with very few labels may get a
-wider interval, because its estimated share rises.
+**Counts** are the shares of a model's answers. **Intervals** come from `prevalence --coder`: the answers take part
+as further predictions, and the random labels correct them. Their coverage is the part of the 95 % intervals, over
+topics and draws, that contain the true share. The width is relative to Wilson's interval of the same labels alone.
 """
 
 
-def write(folder: Path, results: dict[Trial, dict[str, Any]]) -> Path:
-    """Write ``folder``/README.md."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "README.md"
-    path.write_text(text(results))
-    return path
+def text(rows: list[dict[str, Any]], draws: int, code: str) -> str:
+    """The page as Markdown."""
+    left = len(SIZES) * draws - len(rows)
+    done = "All draws are done." if left <= 0 else f"**{left} of {len(SIZES) * draws} draws are not done.**"
+    n = len(complaints("equal").texts)
+    sizes = ", ".join(f"{part:.0%}" for part in SIZES["unequal"])
+    parts = [HEAD.format(n=n, labels=LABELS, code=code, done=done, sizes=sizes)]
+    for name in SIZES:
+        own = [row["found"] for row in rows if row["sizes"] == name]
+        if own:
+            parts += [f"## {name.capitalize()} topics, {len(own)} draws\n", *table(name, own), ""]
+    return "\n".join(parts)
 
 
-def text(results: dict[Trial, dict[str, Any]]) -> str:
-    """The page in Markdown."""
-    old = any(trial.version != fingerprint(trial.method) for trial in results)
-    return dated("\n".join([HEAD, *errors(results), *shares(results)]).rstrip() + "\n", old=old)
-
-
-def chosen(results: dict[Trial, dict[str, Any]], method: str) -> dict[tuple[str, int], list[dict[str, Any]]]:
-    """Results of a kind of trial, by corpus and number of labels."""
-    found: dict[tuple[str, int], list[dict[str, Any]]] = {}
-    for trial, result in results.items():
-        if trial.method == method:
-            found.setdefault((trial.corpus, trial.labels), []).append(result)
-    return dict(sorted(found.items(), key=lambda item: (item[0][0], SIZES.index(item[0][1]))))
-
-
-def errors(results: dict[Trial, dict[str, Any]]) -> list[str]:
-    """The table of intervals of errors."""
-    head = f"| corpus | labels | draws | coder | {' | '.join(MEASURES)} |"
-    lines = [ERRORS, head, "|---|---:|---:|---|---:|---:|---:|---:|"]
-    for (corpus, labels), some in chosen(results, "errors").items():
-        for name in CODERS:
-            cells = [
-                f"{sum(r[f'{name}: {m} covered'] for r in some) / sum(r[f'{name}: {m}'] for r in some):.1%} "
-                f"({np.mean([r[f'{name}: {m} width'] for r in some]):.2f})"
-                for m in MEASURES
-            ]
-            lines.append(f"| {corpus} | {labels:,} | {len(some)} | {name} | {' | '.join(cells)} |")
-    return lines
-
-
-def shares(results: dict[Trial, dict[str, Any]]) -> list[str]:
-    """The table of shares."""
+def table(sizes: str, found: list[dict[str, Any]]) -> list[str]:
+    """Counts and intervals of each model."""
     lines = [
-        SHARES,
-        "| corpus | labels | draws | coder | coverage | to guide alone | worst topic | variance | to labels alone |",
-        "|---|---:|---:|---|---:|---:|---:|---:|---:|",
+        "| answers of | accuracy | error of counts: mean | largest | coverage | width | width with labels alone |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for (corpus, labels), some in chosen(results, "shares").items():
-        topics = sum(r["topics"] for r in some)
-        for name in CODERS:
-            cells = [f"{sum(r[f'{name}: covered'] for r in some) / topics:.1%}"]
-            own, other = (np.mean([r[key] for r in some], axis=0) for key in (f"{name}: widths", "without"))
-            cells += [
-                f"{np.mean([r[f'{name}: width'] for r in some]):.3f}",
-                f"{(own / other).max():.3f}",
-                f"{max(r[f'{name}: variance'] for r in some):.3f}",
-                f"{np.mean([r[f'{name}: labels alone'] for r in some]):.3f}",
-            ]
-            lines.append(f"| {corpus} | {labels:,} | {len(some)} | {name} | {' | '.join(cells)} |")
+    counted, true = counts(sizes), complaints(sizes).shares
+    for name in found[0]:
+        values = np.array([draw[name] for draw in found])
+        inside = (values[:, :, 1] <= true + 5e-5) & (true - 5e-5 <= values[:, :, 2])
+        low, high = wilson(true, LABELS)
+        width, alone = (values[:, :, 2] - values[:, :, 1]).mean(), float((high - low).mean())
+        right, *errors = counted.get(name, (np.nan, np.nan, np.nan))
+        cells = [f"{right:.1%}", *(f"{100 * error:.1f} points" for error in errors)] if name in counted else 3 * ["–"]
+        row = [name, *cells, f"{inside.mean():.1%}", f"{width / alone:.2f}", f"{100 * alone:.1f} points"]
+        lines.append("| " + " | ".join(row) + " |")
     return lines

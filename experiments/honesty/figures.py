@@ -1,4 +1,4 @@
-"""Every figure that commands, report and paper trail print of a model, beside the truth."""
+"""Every figure that commands, report and paper trail print of a model, with its truth."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def figures(world: World, given: Given, model: TopicModel) -> tuple[list[Figure]
 
 
 def printed(function: Any, *values: Any) -> str:
-    """What a function prints in a wide terminal."""
+    """Return the output of a function in a wide terminal."""
     out = io.StringIO()
     with redirect_stdout(out), mock.patch.object(terminal, "console", Console(file=out, width=200)):
         function(*values)

@@ -60,7 +60,7 @@ def names(world: World, rng: np.random.Generator) -> Given:
 
 
 def by_hand(n: int) -> Callable[[World, np.random.Generator], Given]:
-    """Labels that a person looked for: the same number per topic, and none that says "(none)"."""
+    """Labels that a person looked for: the same number per topic, and none of them "(none)"."""
 
     def given(world: World, rng: np.random.Generator) -> Given:
         rows: list[int] = []

@@ -241,6 +241,46 @@ def test_the_first_ctrl_c_ends_a_wait_for_workers(cluster):
     scale(cluster, 1)
 
 
+@pytest.fixture
+def mortal(tmp_path):
+    """A scheduler in a process of its own, and a client of it."""
+    file, common = tmp_path / "scheduler.json", ("--scheduler-file", str(tmp_path / "scheduler.json"))
+    commands = (("dask_scheduler", *common, "--port", "0", "--dashboard-address", ":0"), ("dask_worker", *common))
+    processes = [
+        subprocess.Popen([sys.executable, "-m", f"distributed.cli.{name}", *options], stderr=subprocess.DEVNULL)
+        for name, *options in commands
+    ]
+    wait_until(file.exists)
+    client = distributed.Client(scheduler_file=str(file), set_as_default=False)
+    client.wait_for_workers(1, timeout=120)
+    yield processes[0], client
+    client.close(timeout=1)
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.filterwarnings("ignore:The cluster has no workers")
+@pytest.mark.parametrize("when", ["before the rows", "before the fit", "during the fit"])
+def test_a_killed_scheduler_ends_in_a_message(mortal, data, tmp_path, when):
+    scheduler, client = mortal
+    X, y, _ = data
+    folder = write_blocks(tmp_path / "blocks", (X[a:b] for a, b in itertools.pairwise(BOUNDS)))
+
+    def run():
+        if when == "before the rows":
+            scheduler.kill()
+            scheduler.wait()
+        rows = on_cluster(folder, client)
+        if when == "before the fit":
+            scheduler.kill()
+            scheduler.wait()
+        fit(rows, y, callback=lambda iteration, *_: scheduler.kill() if iteration == 3 else None)
+
+    with dask.config.set({"distributed.comm.timeouts.connect": "3s"}), pytest.raises(NoWorkers, match="is lost"):
+        run()
+
+
 def test_dask_is_not_imported_without_need():
     script = "import sys, topicsteer; from topicsteer import TSNMF, TopicModel; print('dask' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -213,22 +213,29 @@ def test_predict_prints_csv(run, model, table):
 
 
 def test_explain_a_text(run, model):
-    code, out, _ = run("explain", model, "green tea")
-    assert code == 0
-    assert "tea" in out
+    """The words of the texts are no names of topics."""
+    for text, topic, other in (("pot of leaves", "tea", "coffee"), ("ground roast", "coffee", "tea")):
+        code, out, _ = run("explain", model, text)
+        assert code == 0
+        assert re.search(rf"100% {topic} (leaves|pot|ground|roast) 0\.\d", out)
+        assert other not in out
 
 
 def test_explain_as_json(run, model):
-    code, out, _ = run("explain", model, "green tea", "--json")
+    code, out, _ = run("explain", model, "ground roast", "--json")
     assert code == 0
-    assert "tea" in json.loads(out)["term"]
+    found = json.loads(out)
+    assert sorted(found["term"]) == ["ground", "roast"]
+    assert found["coffee"] == found["explained"]
+    assert min(found["coffee"]) > 0.1
+    assert "tea" not in found
 
 
 def test_explain_standard_input(run, model, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.StringIO("green tea"))
+    monkeypatch.setattr(sys, "stdin", io.StringIO("pot of leaves"))
     code, out, _ = run("explain", model, "-")
     assert code == 0
-    assert "tea" in out
+    assert "100% tea" in out
 
 
 def test_explain_notes_a_document_without_a_predicted_topic(run, model, monkeypatch):

@@ -1,44 +1,46 @@
-"""The study of coders on a made-up corpus."""
+"""The study of language models as coders."""
+
+import json
+import os
 
 import numpy as np
 import pytest
 
-from experiments.coders import __main__ as coders
-from experiments.coders import trials
-from experiments.prevalence.trials import prepared
-from experiments.shared.draws import CORPORA
-from topicsteer.analysis.agreement import cohen_kappa
+from experiments.coders import __main__ as study
+from experiments.coders import page, trials
+
+pytestmark = pytest.mark.skipif(not os.environ.get("TOPICSTEER_DATA"), reason="needs the corpora of the experiments")
 
 
-def test_made_coders_have_their_errors():
-    truth = np.eye(4)[np.random.default_rng(0).integers(4, size=4_000)]
-    rng = np.random.default_rng(1)
-    for right in trials.CODERS.values():
-        same = (trials.made(truth, right, rng) == truth).all(axis=1).mean()
-        assert same == pytest.approx(right + (1 - right) / 4, abs=0.03)
+def test_counts_of_answers_are_biased():
+    given, found = trials.complaints("equal"), trials.counts("equal")
+    assert len(given.texts) == 1000
+    assert len(found) == 14
+    assert given.shares == pytest.approx([0.2] * 5)
+    accuracy, mean, largest = found["gpt_4o"]
+    assert accuracy == pytest.approx(0.736, abs=5e-4)
+    assert 0.01 < mean < largest < 0.15
 
 
-def test_true_values():
-    rng = np.random.default_rng(0)
-    said, true = rng.random((2, 500, 3)) < 0.3
-    found = trials.true_values(said, true)
-    assert found["precision"] == pytest.approx((said & true).sum(axis=0) / said.sum(axis=0))
-    assert found["recall"] == pytest.approx((said & true).sum(axis=0) / true.sum(axis=0))
-    assert found["kappa"] == pytest.approx([cohen_kappa(said[:, k], true[:, k]) for k in range(3)])
+def test_unequal_topics_are_parts_of_the_equal_ones():
+    given = trials.complaints("unequal")
+    assert [given.true.count(name) for name in given.topics] == [200, 150, 100, 70, 40]
+    assert all(len(own) == 560 for own in given.answers.values())
 
 
-def test_the_plan_covers_each_cell_once():
-    planned = trials.plan(CORPORA)
-    assert len({trial.key for trial in planned}) == len(planned)
-    assert len(planned) == 3 * 2 * sum(trials.DRAWS.values())
+def test_a_draw_has_an_interval_per_model_and_topic():
+    found = trials.perform("unequal", 0)
+    assert len(found) == 15
+    values = np.array(list(found.values()))
+    assert values.shape == (15, 5, 3)
+    assert (values[:, :, 1] < values[:, :, 0]).all()
+    assert (values[:, :, 0] < values[:, :, 2]).all()
+    rows = [{"sizes": "unequal", "draw": 0, "found": found}]
+    assert "**199 of 200 draws are not done.**" in page.text(rows, 100, "abc")
 
 
-@pytest.mark.slow
-def test_a_quick_run_writes_its_page(tmp_path):
-    assert coders.main(["--corpus", "toy", "--quick", "--draws", "1", "--results", str(tmp_path)]) == 0
-    text = (tmp_path / "quick-coders" / "README.md").read_text(encoding="utf-8")
-    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| toy | 300 | 1 | copies a person")]
-    assert len(rows) == 2
-    assert rows[0][4].startswith("100.0%")
-    assert float(rows[1][5]) < 1
-    assert len(prepared("toy").topics) == 6
+def test_the_committed_page_is_that_of_its_draws():
+    rows = list(map(json.loads, (study.HERE / study.RESULTS).read_text(encoding="utf-8").splitlines()))
+    code = rows[0]["code"]
+    assert {row["code"] for row in rows} == {code}
+    assert (study.HERE / "README.md").read_text(encoding="utf-8") == page.text(rows, study.DRAWS, code)

@@ -827,7 +827,7 @@ def _sentences(result: Prevalence, sample: Sample, found: Estimates, n_known: in
     undecided = int(np.isnan(sample.labels[sample.by_chance, n_known]).sum())
     if undecided and not np.isnan(sample.labels[:, n_known]).all():
         lines.append(
-            f"No interval for {NONE}: {undecided:,} random labels do not say whether their documents have none of the "
+            f"No interval for {NONE}: {undecided:,} random labels leave open whether their documents have none of the "
             "topics, as after the adoption of a topic. Complete them."
         )
     partly = np.isnan(sample.labels[:, :n_known]).any(axis=0) & (found.drawn[0, :n_known] > 0)

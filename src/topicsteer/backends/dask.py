@@ -15,7 +15,8 @@ import os
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -49,6 +50,15 @@ class NoWorkers(ConnectionError):
     """A cluster that has had no workers for too long, or whose scheduler is gone."""
 
 
+@contextmanager
+def connected() -> Iterator[None]:
+    """Raise NoWorkers if the scheduler does not answer. Dask raises many kinds of errors then."""
+    try:
+        yield
+    except (OSError, KeyError, RuntimeError, asyncio.CancelledError, concurrent.futures.CancelledError) as error:
+        raise NoWorkers("the connection to the scheduler is lost: start the fit again.") from error
+
+
 def gather(client: Any, futures: Sequence[Any], *, patience: float = PATIENCE, limit: float = LIMIT) -> list[Any]:
     """Return the results of futures, in order. Without any worker: warn, wait for new ones, and give up in the end.
 
@@ -62,8 +72,9 @@ def gather(client: Any, futures: Sequence[Any], *, patience: float = PATIENCE, l
             return list(handle.result(timeout=POLL))
         except concurrent.futures.TimeoutError:
             pass
-        except (concurrent.futures.CancelledError, asyncio.CancelledError) as error:
-            raise NoWorkers("the connection to the scheduler is lost: start the fit again.") from error
+        except (concurrent.futures.CancelledError, asyncio.CancelledError):
+            with connected():
+                raise
         now = time.monotonic()
         alone = None if _has_workers(client) else alone or now
         if alone is None or now - alone < patience:
@@ -106,7 +117,8 @@ class ClusterBlocks(StoredRows):
         self.client, self.shape, self.dtype, self.starts = client, X.shape, X.dtype, X.starts
         self.blocks = [DaskBlock(str(X.path), number) for number in range(len(X))]
         self.blocks_per_task = 1
-        threads = sum(self.client.nthreads().values())
+        with connected():
+            threads = sum(self.client.nthreads().values())
         while len(X) > 4 * threads * self.blocks_per_task:
             self.blocks_per_task *= 2
         described = gather(self.client, [self.submit("describe", _describe, block) for block in self.blocks])
@@ -140,6 +152,7 @@ class ClusterBlocks(StoredRows):
         """Return a backend that updates the blocks on the workers; all of them must have access to ``scratch``."""
         return DaskBackend(self, problem, scratch or Scratch())
 
+    @connected()
     def tasks(self) -> tuple[list[slice], list[dict[str, Any]]]:
         """Return the blocks of each task, and the arguments of ``submit`` that place the task.
 
@@ -173,6 +186,7 @@ class ClusterBlocks(StoredRows):
         """Call a function with pairs of a block and its argument; return the results in order."""
         return gather(self.client, [self.submit(name, _apply, function, *pair) for pair in pairs])
 
+    @connected()
     def submit(self, name: str, function: Callable[..., object], *arguments: object, **placement: object) -> Any:
         """Submit a task; Dask's dashboard groups tasks by the beginning of their names."""
         return self.client.submit(function, *arguments, key=f"topics-{name}-{uuid.uuid4().hex}", **placement)
@@ -232,7 +246,9 @@ def read_constraints(weights: WeightFolder, number: int) -> RowConstraints:
 
 def shared_folder(client: Any, path: Path) -> None:
     """Raise an error if a worker has no access to a folder. If there is no worker yet, warn and wait for one."""
-    if not client.scheduler_info()["workers"]:
+    with connected():
+        known = client.scheduler_info()["workers"]
+    if not known:
         warn_user(_no_workers(client, f"gives up after {LIMIT:g} s"))
         try:
             client.wait_for_workers(1, timeout=LIMIT)
@@ -241,7 +257,8 @@ def shared_folder(client: Any, path: Path) -> None:
     mark = path / f"seen-{uuid.uuid4().hex}"
     mark.touch()
     try:
-        blind = [worker for worker, seen in client.run(os.path.exists, str(mark)).items() if not seen]
+        with connected():
+            blind = [worker for worker, seen in client.run(os.path.exists, str(mark)).items() if not seen]
     finally:
         mark.unlink()
     if blind:

@@ -721,7 +721,7 @@ def test_topics_that_swapped_names_are_exported_under_the_new_ones(fitted, tmp_p
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["../x.csv", "a/b.csv", "..", ".x", "/etc/passwd", "x\x00.csv", "", "a" * 900, "methods.md"]
+    "name", ["../x.csv", "a/b.csv", "..", ".x", "/etc/passwd", "x\x00.csv", "", "a" * 900, "𝔘" * 79, "methods.md"]
 )
 def test_names_cannot_leave_the_export_folder(fitted, name):
     fitted.exporter.folder.mkdir(exist_ok=True)
