@@ -25,6 +25,8 @@ from topicsteer.analysis.documents_to_label import suggest
 from topicsteer.analysis.groups import Groups
 from topicsteer.analysis.survey_design import mover, wilson
 from topicsteer.backends import as_rows
+from topicsteer.cli import terminal
+from topicsteer.cli.commands import belief_of
 from topicsteer.guidance import apply, constants, keywords, train
 from topicsteer.guidance.features import Features, Sample
 from topicsteer.labels import coder as coder_forms
@@ -44,6 +46,7 @@ __all__ = [
     "Origin",
     "Supervision",
     "baselines",
+    "belief_of",
     "coder_of",
     "compare_coders",
     "constants",
@@ -54,6 +57,7 @@ __all__ = [
     "predictor_of",
     "suggest",
     "supervise",
+    "terminal",
     "wilson",
 ]
 
