@@ -47,6 +47,6 @@ DOCUMENTS_PER_GROUP = 30
 # Share of meaning where groups of documents are looked for.
 GROUP_SHARE = 0.75
 # Spherical k-means: sharpness, starts and steps. Then rounds of naive Bayes and centroids.
-KAPPA, STARTS, GROUP_STEPS, GROUP_ROUNDS = 10.0, 18, 10, 2
+KAPPA, STARTS, GROUP_STEPS, GROUP_ROUNDS = 20.0, 18, 10, 2
 # Labels of a group: this many times the labels of the median known topic, and at least some.
 CORE, LEAST_CORE = 1.5, 5
