@@ -11,10 +11,10 @@ from sklearn.metrics import cohen_kappa_score
 from topicsteer.corpora import Documents
 
 pytest.importorskip("msgspec")
+from topicsteer.analysis.documents_to_label import Suggestion
 from topicsteer.app.workbench import fit_process
 from topicsteer.app.workbench.actions import ChangeTopic, Label, Later, NewTopic, Settle, Skip, Undo, WriteNote, apply
 from topicsteer.app.workbench.agreement_view import agreement_frame, agreement_page, disagreements
-from topicsteer.app.workbench.current_model import ModelRecord, SuggestedRow
 from topicsteer.app.workbench.errors import Conflict, Invalid, person_name
 from topicsteer.app.workbench.imports import GivenLabels, import_labels
 from topicsteer.app.workbench.label_queue import Queue
@@ -399,8 +399,8 @@ def test_near_duplicates_are_labelled_once(tmp_path):
         first = workbench.queue.next("ann").row
         apply(workbench.session, "ann", Label(documents=[first], key=1, state="permitted"))
         assert workbench.session.chosen() == {first: "random"}  # the default list is a random sample, with all copies
-        rows = [SuggestedRow(row, "useful") for row in range(5)]
-        workbench.views.fitted = SimpleNamespace(record=ModelRecord([], suggestions=rows), unknown=[])
+        rows = [Suggestion(row, (), "useful") for row in range(5)]
+        workbench.views.fitted = SimpleNamespace(suggestions=rows, unknown=[])
         served = [first]
         while workbench.queue.next("ann", "suggested").why == "Useful.":
             served.append(workbench.queue.next("ann", "suggested").row)
@@ -423,8 +423,8 @@ def test_a_copy_of_a_document_that_somebody_reads_is_kept_back(tmp_path):
     Workbench.make(path, Documents(["a", "b", "c"], ["one two three four"] * 2 + ["other words"]))
     workbench = Workbench(path)
     try:
-        rows = [SuggestedRow(row, "useful") for row in range(3)]
-        workbench.views.fitted = SimpleNamespace(record=ModelRecord([], suggestions=rows), unknown=[])
+        rows = [Suggestion(row, (), "useful") for row in range(3)]
+        workbench.views.fitted = SimpleNamespace(suggestions=rows, unknown=[])
         found = [workbench.queue.next(who, "suggested") for who in ("ann", "bob", "cid")]
         assert [(one.row, one.why[:9]) for one in found] == [(0, "Useful."), (2, "Useful."), (1, "At random")]
     finally:

@@ -142,7 +142,7 @@ listen((message) => {
       if (message.topics || message.many || message.who !== store.who) refreshSoon();
       break;
     case "advised":
-      refreshSoon();
+      if (store.state) attempt(refresh);
       break;
     case "fitted":
       attempt(noteFit);

@@ -284,6 +284,7 @@ export function onMessage(message) {
     doc.labels = message.done.documents[doc.row]; // at once: the next key depends on it
     drawTopics();
   }
+  if (doc && message.kind === "advised") attempt(reloadLabels);
   if ((shown && (message.who !== store.who || !view.pending.size)) || undone) attempt(reloadLabels);
 }
 
@@ -291,7 +292,7 @@ async function reloadLabels() {
   const { doc, acts } = view;
   const now = await get(`/api/documents/${doc.row}`);
   if (view.doc === doc && view.acts === acts) {
-    doc.labels = now.labels; // unless a label given meanwhile returned newer ones
+    Object.assign(doc, now); // unless a label given meanwhile returned newer ones
     drawTopics();
   }
 }

@@ -137,8 +137,8 @@ class Queue:
 
     def _suggested(self) -> Source:
         fitted, why = self.views.fitted, dict[int, str]()
-        if fitted is not None and fitted.record.suggestions:
-            own = [(s.row, s.why) for s in fitted.record.suggestions]
+        if fitted is not None and fitted.suggestions:
+            own = [(s.row, s.why) for s in fitted.suggestions]
             why = {row: _sentence(text) for row, text in _mixed(own, [(s.row, s.why) for s in fitted.unknown])}
         return Source(np.fromiter(why, dtype=np.int64), lambda position, row: why[row], "")
 

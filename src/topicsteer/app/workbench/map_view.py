@@ -74,7 +74,7 @@ class MapMaker:
             self.status = MapStatus("missing")
             return None
         rows = self._rows()
-        places = maps.around_topics(fitted.values[rows], fitted.result.positions)
+        places = maps.around_topics(fitted.at_fit[rows], fitted.result.positions)
         self.status = MapStatus("ready")
         return maps.Layout(rows, places, 1.6, "topics", self.views.session.n)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -221,20 +222,27 @@ class Workbench:
         # Called with every notice for the open pages.
         self.listeners: list[Callable[[Notice], None]] = []
         self.status = FitStatus()
-        # Whether another fit starts at the end of the present one.
-        self._again = False
+        # Whether another fit starts at the end of the present one, and whether the project is closed.
+        self._again = self._closed = False
         self.temporary = Scratch()
         # Number of the stored model; 0 without one.
         self.stored_model = 0
         # Record of the model that is being fitted.
         self.pending = ModelRecord([])
+        # Set when labels or the model changed, until memberships follow them; and the thread for that.
+        self._moved = threading.Event()
+        self._follower = threading.Thread(target=self._follow, daemon=True)
         self._restore()
+        self._follower.start()
 
     make = staticmethod(make_project)
 
     def close(self) -> None:
         """End the worker and close the project."""
         self.fitter.close()
+        self._closed = True
+        self._moved.set()
+        self._follower.join()
         self.maps.close()
         self.project.close()
         self.temporary.remove()
@@ -259,6 +267,7 @@ class Workbench:
         rows = change.documents
         progress = self.views.progress()
         self.notify(responses.Changed(who, list(rows[:LISTED]), len(rows) > LISTED, change.topics, progress))
+        self._moved.set()
         if rows:
             self._fit_if_due()
 
@@ -300,6 +309,30 @@ class Workbench:
             raise Conflict("Blind mode hides the map, since it shows predictions. The page Settings has the setting.")
         layout = self.maps.layout()
         return responses.MapPage(None if layout is None else map_points(self.views, layout), self.maps.status)
+
+    # --- memberships that follow labels ---
+
+    def _follow(self) -> None:
+        """Let memberships and suggestions follow labels; labels that arrive meanwhile are the next turn."""
+        while self._moved.wait() and not self._closed:
+            self._moved.clear()
+            try:
+                self._use_live()
+            except Exception as error:  # the last memberships stay in use
+                problem = f"Predictions do not follow labels until the next fit: {error}."
+                self.set_status(msgspec.structs.replace(self.status, error=problem))
+
+    def _use_live(self) -> None:
+        """Put memberships under the present labels to use, unless a new fit arrived meanwhile; then suggestions."""
+        fitted = self.views.fitted
+        now = None if fitted is None else fitted.under(self.session.supervision(fitted.supervision, fitted.keys))
+        with self.session.lock:
+            if self.views.fitted is not fitted:
+                return
+            self.views.fitted = now
+        self.notify(responses.Advised())
+        if now is not None:
+            now.suggestions = now.suggest()
 
     # --- fits ---
 
@@ -447,7 +480,10 @@ class Workbench:
             proposed={key: rows for key, rows in before.items() if not self.session.counts[key]},
         )
         fitted = CurrentModel(Path(report.folder), record, self.features.vectors)
-        self.views.fitted = fitted
+        fitted = fitted.under(self.session.supervision(fitted.supervision, fitted.keys))
+        with self.session.lock:
+            self.views.fitted = fitted
+        self._moved.set()
         self.stored_model = 0  # it is not stored yet
         self.fitter.busy = False
         self.notify(responses.Refitted(self.views.progress()))
@@ -494,6 +530,7 @@ class Workbench:
             fitted = CurrentModel(folder, record, self.features.vectors)
             if len(fitted.values) == self.session.n:
                 self.views.fitted = fitted
+                self._moved.set()
             else:  # of fewer documents
                 self.fit()
         except (ValueError, OSError, KeyError) as error:
