@@ -31,6 +31,7 @@ from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervi
 from topicsteer.model.state import FittedState
 from topicsteer.nmf.blocks import slices
 from topicsteer.system.files import Scratch
+from topicsteer.system.threads import workers
 from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 RIDGE, SHARPNESS = 10.0, 24.0
 # The features of more documents are mapped from a file.
 MAPPED = 100_000
+# Documents per block of work.
+BLOCK = 1 << 12
 
 
 def write_features(model: TopicModel, path: Path) -> Array:
@@ -119,9 +122,9 @@ class LiveGuide:
     def label(self, supervision: Supervision) -> FittedState:
         """Return the state `now` under these labels of all documents, with the memberships that follow from them."""
         known, forest = len(self.fit.codebook), self.fit.codebook.forest
-        W = self.weights(supervision).astype(np.float32)
         values = np.array(self.fit.memberships, dtype=np.float32)
-        for rows in slices(len(values), ROWS):
+
+        def write(rows: slice) -> None:
             P = expit(self.log_odds[rows] + self.features[rows] @ W)
             values[rows, :known] = forest.raised(P[:, :known])
             if self.fit.open:
@@ -129,6 +132,11 @@ class LiveGuide:
                 values[rows, -1] = P[:, -1]
             labels = replace(supervision, pattern=supervision.pattern[rows])
             values[rows] = apply_labels(np.minimum(values[rows], 1), labels)
+
+        with workers(None) as run:
+            W = self.weights(supervision).astype(np.float32)
+            for _ in run(write, slices(len(values), BLOCK)):
+                pass
         pattern, patterns = supervision.pattern, supervision.patterns
         self.now = replace(self.fit, pattern=pattern, patterns=patterns, memberships=values)
         return self.now

@@ -19,9 +19,11 @@ from topicsteer.analysis.documents_to_label import Doubt, Suggestion, mixed_orde
 from topicsteer.analysis.topics import Topics, all_memberships
 from topicsteer.app.workbench.errors import NotFound
 from topicsteer.guidance.apply import FREE_THRESHOLD, Memberships
+from topicsteer.guidance.features import COMPONENTS
 from topicsteer.labels.supervision import Supervision
 from topicsteer.model.live import MAPPED, LiveGuide
 from topicsteer.model.topic_model import TopicModel
+from topicsteer.system.threads import one_blas_thread
 from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ PAUSE = 0.002
 # File in the folder of a model with the features of all documents.
 FEATURES = "features.npy"
 # Documents to label next, and size of the sample that they are chosen for.
-SUGGESTIONS, SHORTLIST = 30, 1_500
+SUGGESTIONS, SHORTLIST = 30, 2_500
 
 
 class GroupShares(msgspec.Struct, frozen=True):
@@ -138,6 +140,8 @@ class CurrentModel:
         self.terms = [self.result.term_strengths(k, TERMS) for k in range(len(self.result))]
         self.suggestions: list[Suggestion] = []
         self.live: LiveGuide | None = None
+        # Leading principal components of the features, by which documents to label are compared.
+        self._positions: Array | None = None
         if self.model.guide_ is not None and (folder / FEATURES).exists():
             D = np.load(folder / FEATURES, mmap_mode="r" if len(state.ids) > MAPPED else None)
             self.live = LiveGuide(state, self.model.guide_, D)
@@ -169,22 +173,15 @@ class CurrentModel:
         """Choose the documents to label next, most useful first."""
         if self.live is None:
             return []
-        D, labelled = self.live.features, self.supervision.labelled
-        rows, seen = np.flatnonzero(~labelled & self._filled), D[labelled]
-        return suggest(
-            D.__getitem__,
-            self.memberships,
-            self.supervision,
-            seen.T @ seen,
-            SUGGESTIONS,
-            rows=rows,
-            shortlist=SHORTLIST,
-        )
-
-    @cached_property
-    def _filled(self) -> NDArray[np.bool_]:
-        """Which documents have features."""
-        return np.zeros(0, np.bool_) if self.live is None else np.asarray(self.live.features.any(axis=1))
+        with one_blas_thread():
+            if self._positions is None:
+                D = self.live.features
+                some = np.asarray(D[:: -(-len(D) // SHORTLIST)])
+                self._positions = np.asarray(D @ np.linalg.eigh(some.T @ some)[1][:, : -COMPONENTS - 1 : -1])
+            Z, labelled = self._positions, self.supervision.labelled
+            rows, seen = np.flatnonzero(~labelled & Z.any(axis=1)), Z[labelled].T @ Z[labelled]
+            options = (self.memberships, self.supervision, seen, SUGGESTIONS)
+            return suggest(Z.__getitem__, *options, rows=rows, shortlist=SHORTLIST)
 
     def renamed(self, topics: Mapping[int, Topic]) -> Topics:
         """Return the result under the current names of the topics."""
