@@ -91,3 +91,56 @@ def test_undone_labels_leave_the_memberships_of_the_fit():
     model.labels.give({int(row): None for row in rows})
     assert np.abs(model._live.now.memberships - before).max() <= 2e-6
     assert np.array_equal(model.state_.memberships, before), "the fit stays as it is"
+
+
+def test_features_of_many_documents_are_mapped_and_give_the_same(monkeypatch):
+    model, again = fitted(), fitted()
+    one = model.labels.give({5: "milk"})
+    monkeypatch.setattr(live, "MAPPED", 10)
+    two = again.labels.give({5: "milk"})
+    assert isinstance(again._live.features, np.memmap)
+    assert one.equals(two)
+
+
+def test_suggestions_follow_labels_until_the_next_fit():
+    model = fitted()
+    first = model.labels.suggest(5)["id"].to_list()
+    model.labels.give(dict.fromkeys(first[:2], "milk"))
+    assert not set(first[:2]) & set(model.labels.suggest(20)["id"].to_list())
+    model.update(labels={first[0]: "milk"})
+    assert first[1] in model.labels.suggest(120)["id"].to_list(), "an update needs the labels again"
+
+
+def test_a_topic_without_label_or_word_follows_its_first_labels():
+    model = fitted(topics=["tea", "coffee", "milk", "zzz"])
+    own, kinds = texts(120)
+    bread = [i for i, kind in enumerate(kinds) if kind == "bread"]
+    assert model.memberships()["zzz"].max() == 0
+    table = model.labels.give(dict.fromkeys(bread[:4], "zzz"))
+    others = [i for i in range(120) if i not in bread]
+    assert table["zzz"].to_numpy()[bread[4:]].mean() > 2 * table["zzz"].to_numpy()[others].mean()
+
+
+def test_embeddings_and_merged_topics():
+    own, kinds = texts(80)
+    E = np.eye(4, dtype=np.float32)[[list(WORDS).index(kind) for kind in kinds]]
+    E += np.random.default_rng(0).normal(size=E.shape).astype(np.float32) / 10
+    labels = [kind if i < 24 else None for i, kind in enumerate(kinds)]
+    model = TopicModel(free_topics=0).fit(own, labels, embeddings=E)
+    model.edit.merge(["tea", "milk"])
+    near = next(i for i in range(30, 80) if kinds[i] == "bread")
+    before = model.memberships()["tea"][near]
+    table = model.labels.give({i: "tea" for i in range(24, 80) if kinds[i] == "bread" and i != near})
+    assert table["tea"][near] > before
+
+
+def test_labels_that_cannot_be_given_change_nothing():
+    model = fitted()
+    with pytest.raises(ValueError, match="no document with the id 'x'"):
+        model.labels.give({"x": "tea"})
+    with pytest.raises(ValueError, match=r"'mlik'.*did you mean 'milk'"):
+        model.labels.give({3: "mlik"})
+    assert model.labels._state is model.state_
+    plain = TopicModel(2, embeddings=None).fit(texts(30)[0])
+    with pytest.raises(ValueError, match="no guide"):
+        plain.labels.give({})

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit, logit
 
-from topicsteer.guidance.apply import ROWS, apply_labels, merged_classes
+from topicsteer.guidance.apply import ROWS, apply_labels, covered_topics, merged_classes
 from topicsteer.guidance.features import joint
 from topicsteer.guidance.guide import LEAST, Guide
 from topicsteer.guidance.train import assumed_states
@@ -81,25 +81,30 @@ class LiveGuide:
         self.now = fit
 
     @cached_property
-    def prior(self) -> Array:
-        """Memberships by the fit in the known topics, and in an open world P(none), each without the own labels."""
-        known, forest = len(self.fit.codebook), self.fit.codebook.forest
+    def at_fit(self) -> Array:
+        """Memberships by the fit in the known topics, and in an open world P(none)."""
+        known = len(self.fit.codebook)
         columns = [*range(known), -1] if self.fit.open else range(known)
-        P = np.array(self.fit.memberships[:, columns], dtype=np.float32)
-        groups, rows = self.fit.groups, self.guide.rows
-        hidden = merged_classes(self.guide.left_out_probabilities(), groups, self.guide.n_known)
+        return np.clip(np.asarray(self.fit.memberships[:, columns], dtype=np.float32), LEAST, 1 - LEAST)
+
+    @cached_property
+    def prior(self) -> Array:
+        """The same, of labelled documents without their own labels; equal for a topic that the guide does not cover."""
+        P, known, forest = self.at_fit.copy(), len(self.fit.codebook), self.fit.codebook.forest
+        hidden = merged_classes(self.guide.left_out_probabilities(), self.fit.groups, self.guide.n_known)
         hidden = forest.raised(np.where(np.isnan(hidden), P[:, :known].mean(axis=0), hidden))
-        P[rows, :known] = hidden
-        P[rows, known:] = np.prod(1 - forest.top(hidden), axis=1, keepdims=True)
+        none = np.prod(1 - forest.top(hidden), axis=1, keepdims=True)
+        P[self.guide.rows] = np.hstack([hidden, none])[:, : P.shape[1]]
+        P[:, self.uncovered] = 1 / (known + 1)
         return np.clip(P, LEAST, 1 - LEAST)
 
     @cached_property
-    def log_odds(self) -> Array:
-        """Log odds of the `prior`."""
-        return np.asarray(logit(self.prior))
+    def uncovered(self) -> NDArray[np.intp]:
+        """The topics that nothing tied to a document at the fit."""
+        return np.flatnonzero(~covered_topics(self.guide, self.fit.groups))
 
-    def weights(self, supervision: Supervision) -> Array:
-        """Return γ w (dimensions, n_classes) under these labels of all documents."""
+    def weights(self, supervision: Supervision) -> tuple[NDArray[np.intp], Array]:
+        """Return the documents whose labels changed since the fit, and γ w (dimensions, n_classes)."""
         both = (self.fit.supervision, supervision)
         rows = np.flatnonzero(both[0].labelled | both[1].labelled)
         before, now = (labels.patterns[labels.pattern[rows]] for labels in both)
@@ -108,7 +113,7 @@ class LiveGuide:
         D = np.asarray(self.features[rows], dtype=np.float64)
         A = D.T @ D
         A.flat[:: len(A) + 1] += RIDGE
-        return SHARPNESS * np.asarray(cho_solve(cho_factor(A, overwrite_a=True), D.T @ R))
+        return rows, SHARPNESS * np.asarray(cho_solve(cho_factor(A, overwrite_a=True), D.T @ R))
 
     def _targets(self, supervision: Supervision, rows: NDArray[np.intp]) -> Array:
         """Labels of documents as memberships; the `prior` where they are unknown."""
@@ -125,17 +130,21 @@ class LiveGuide:
         values = np.array(self.fit.memberships, dtype=np.float32)
 
         def write(rows: slice) -> None:
-            P = expit(self.log_odds[rows] + self.features[rows] @ W)
+            P = expit(odds[rows] + self.features[rows] @ W)
             values[rows, :known] = forest.raised(P[:, :known])
             if self.fit.open:
-                values[rows, known:-1] *= P[:, known:] / self.prior[rows, known:]
+                values[rows, known:-1] *= P[:, known:] / self.at_fit[rows, known:]
                 values[rows, -1] = P[:, -1]
             labels = replace(supervision, pattern=supervision.pattern[rows])
             values[rows] = apply_labels(np.minimum(values[rows], 1), labels)
 
         with workers(None) as run:
-            W = self.weights(supervision).astype(np.float32)
-            for _ in run(write, slices(len(values), BLOCK)):
+            changed, found = self.weights(supervision)
+            odds, W = logit(self.at_fit), found.astype(np.float32)
+            odds[changed] = logit(self.prior[changed])
+            begun = self.uncovered[supervision.counts[self.uncovered] > 0]
+            odds[:, begun] = logit(self.prior[:, begun])
+            for _ in run(write, slices(len(values) if len(changed) else 0, BLOCK)):
                 pass
         pattern, patterns = supervision.pattern, supervision.patterns
         self.now = replace(self.fit, pattern=pattern, patterns=patterns, memberships=values)

@@ -372,6 +372,7 @@ def test_labels_reach_every_window(page):
     with page.websocket_connect(NOTICES) as socket:
         assert act(page, "new topic", name="tea").status_code == 200
         assert socket.receive_json()["topics"] is True
+        assert socket.receive_json() == {"kind": "advised"}  # memberships followed
         done = act(page, "label", documents=[3], key=1, state="permitted", request="r1").json()
         assert done["documents"]["3"]["mine"] == {"1": "permitted"}
         assert socket.receive_json() | {"progress": 0} == {

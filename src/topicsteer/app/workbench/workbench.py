@@ -325,7 +325,7 @@ class Workbench:
     def _use_live(self) -> None:
         """Put memberships under the present labels to use, unless a new fit arrived meanwhile; then suggestions."""
         fitted = self.views.fitted
-        now = None if fitted is None else fitted.under(self.session.supervision(fitted.supervision, fitted.keys))
+        now = None if fitted is None else self._under_labels(fitted)
         with self.session.lock:
             if self.views.fitted is not fitted:
                 return
@@ -333,6 +333,9 @@ class Workbench:
         self.notify(responses.Advised())
         if now is not None:
             now.suggestions = now.suggest()
+
+    def _under_labels(self, fitted: CurrentModel) -> CurrentModel:
+        return fitted.under(self.session.supervision(fitted.supervision, fitted.keys))
 
     # --- fits ---
 
@@ -480,7 +483,7 @@ class Workbench:
             proposed={key: rows for key, rows in before.items() if not self.session.counts[key]},
         )
         fitted = CurrentModel(Path(report.folder), record, self.features.vectors)
-        fitted = fitted.under(self.session.supervision(fitted.supervision, fitted.keys))
+        fitted = self._under_labels(fitted)
         with self.session.lock:
             self.views.fitted = fitted
         self._moved.set()
@@ -529,7 +532,7 @@ class Workbench:
             self.project.models.restore(self.stored_model, folder)
             fitted = CurrentModel(folder, record, self.features.vectors)
             if len(fitted.values) == self.session.n:
-                self.views.fitted = fitted
+                self.views.fitted = self._under_labels(fitted)
                 self._moved.set()
             else:  # of fewer documents
                 self.fit()
