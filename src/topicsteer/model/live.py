@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 # λ and γ. Of ten pairs they gain most where no corpus loses more than .005: see docs/decisions.md.
 RIDGE, SHARPNESS = 10.0, 24.0
+# Membership from which a topic without a label or word at the fit starts, once it has a label.
+UNCOVERED = 0.01
 # The features of more documents are mapped from a file.
 MAPPED = 100_000
 # Documents per block of work.
@@ -95,7 +97,7 @@ class LiveGuide:
         hidden = forest.raised(np.where(np.isnan(hidden), P[:, :known].mean(axis=0), hidden))
         none = np.prod(1 - forest.top(hidden), axis=1, keepdims=True)
         P[self.guide.rows] = np.hstack([hidden, none])[:, : P.shape[1]]
-        P[:, self.uncovered] = 1 / (known + 1)
+        P[:, self.uncovered] = UNCOVERED
         return np.clip(P, LEAST, 1 - LEAST)
 
     @cached_property
