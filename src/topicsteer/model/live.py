@@ -90,6 +90,11 @@ class LiveGuide:
         return np.clip(np.asarray(self.fit.memberships[:, columns], dtype=np.float32), LEAST, 1 - LEAST)
 
     @cached_property
+    def log_odds(self) -> Array:
+        """Log odds of the memberships by the fit."""
+        return np.asarray(logit(self.at_fit))
+
+    @cached_property
     def prior(self) -> Array:
         """The same, of labelled documents without their own labels; equal for a topic that the guide does not cover."""
         P, known, forest = self.at_fit.copy(), len(self.fit.codebook), self.fit.codebook.forest
@@ -135,20 +140,20 @@ class LiveGuide:
             P = expit(odds[rows] + self.features[rows] @ W)
             values[rows, :known] = forest.raised(P[:, :known])
             if self.fit.open:
-                values[rows, known:-1] *= P[:, known:] / self.at_fit[rows, known:]
+                free = values[rows, known:-1] * (P[:, known:] / self.at_fit[rows, known:])
+                values[rows, known:-1] = np.minimum(free, 1)
                 values[rows, -1] = P[:, -1]
-            labels = replace(supervision, pattern=supervision.pattern[rows])
-            values[rows] = apply_labels(np.minimum(values[rows], 1), labels)
 
         with workers(None) as run:
             changed, found = self.weights(supervision)
-            odds, W = logit(self.at_fit), found.astype(np.float32)
+            odds, W = self.log_odds.copy(), found.astype(np.float32)
             odds[changed] = logit(self.prior[changed])
             begun = self.uncovered[supervision.counts[self.uncovered] > 0]
             odds[:, begun] = logit(self.prior[:, begun])
             for _ in run(write, slices(len(values) if len(changed) else 0, BLOCK)):
                 pass
-        pattern, patterns = supervision.pattern, supervision.patterns
+        pattern, patterns, own = supervision.pattern, supervision.patterns, np.flatnonzero(supervision.labelled)
+        values[own] = apply_labels(values[own], replace(supervision, pattern=pattern[own]))
         self.now = replace(self.fit, pattern=pattern, patterns=patterns, memberships=values)
         return self.now
 
