@@ -297,6 +297,33 @@ def test_keys_typed_while_a_fit_runs_reach_their_documents(browser, table):
     assert len({row for row, _ in labels}) == typed
 
 
+def test_topics_follow_a_label_without_a_fit(browser, table):
+    path = fast(table, "live")
+    with running(path) as address, opened(browser, address) as page:
+        page.keyboard.press("f")
+        page.wait_for_selector(".note.news")
+        page.wait_for_selector(".text")
+        wait(page, "document.querySelector('.choice .value')?.textContent")  # the predictions of the fit
+        wrong = 2 if set(read(page).split()) & set(WORDS["coffee"].split()) else 1
+        likely = f"document.querySelector('.choice:nth-child({wrong}) .value')?.textContent"
+        assert page.evaluate(likely) != "100 %"
+        page.keyboard.press(str(wrong))
+        wait(page, f"{likely} === '100 %'")  # the model knows the label
+        page.keyboard.press("u")
+        wait(page, f"{likely} !== '100 %'")
+        goto(page, "topics")
+        counts = "[...document.querySelectorAll('.card:not(.free)')].map((card) => card.innerText).join()"
+        before = page.evaluate(counts)
+        tea = [row for row in range(2, 60) if row % 3 == 0][:8]  # many documents with the words of tea are coffee now
+        page.evaluate(SEND, {"who": "ben", "action": "label", "documents": tea, "key": 1, "state": "permitted"})
+        wait(page, "(before) => " + counts + " !== before", arg=before)
+        assert page.evaluate("document.querySelectorAll('.note.news').length") <= 1
+    workbench = Workbench(path)
+    assert workbench.views.fitted.supervision.labelled[tea].all()
+    assert not workbench.views.fitted.model.state_.supervision.labelled[tea[1:]].any()
+    workbench.close()
+
+
 def test_an_older_answer_does_not_replace_a_newer_one(browser, table):
     path = fast(table, "older")
     held = []

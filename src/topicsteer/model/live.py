@@ -50,7 +50,7 @@ BLOCK = 1 << 12
 def write_features(model: TopicModel, path: Path) -> Array:
     """Return the features D (n_documents, dimensions) of the training documents, written to a file.
 
-    Those of many documents are mapped from it.
+    Features of many documents are mapped from it.
     """
     guide, X, E = model.guide_, model._training_rows(), model._training_embeddings()
     assert guide is not None  # noqa: S101
