@@ -1,4 +1,4 @@
-"""Live memberships against those of the last fit and of a new fit, after further random labels.
+"""Live memberships, after further random labels, against memberships of the last fit and of a new fit.
 
 `python -m experiments.labelling.live` prints a table: average precision on documents that are never labelled, as the
 difference from the last fit. It takes about ten minutes.
