@@ -15,7 +15,6 @@ const pages = { label, topics, documents, map, progress, agreement, import: impo
 const main = document.getElementById("main");
 const $ = (id) => document.getElementById(id);
 let page = null;
-let soon = null;
 
 function route() {
   const [wanted, rest] = location.hash.slice(1).split("/");
@@ -120,11 +119,6 @@ async function noteFit() {
   note(`Fitted in ${seconds.toFixed(1)} s. `, "news", warnings);
 }
 
-function refreshSoon() {
-  clearTimeout(soon);
-  soon = setTimeout(() => attempt(refresh), 250);
-}
-
 listen((message) => {
   switch (message.kind) {
     case "show":
@@ -139,7 +133,6 @@ listen((message) => {
       break;
     case "changed":
       paint();
-      if (message.topics || message.many || message.who !== store.who) refreshSoon();
       break;
     case "advised":
       if (store.state) attempt(refresh);

@@ -278,14 +278,12 @@ export function onMessage(message) {
   if (["state", "acted", "changed"].includes(message.kind)) desk.drawStages(view);
   if (message.kind === "fitted") inTurn(reload);
   const { doc } = view;
-  const shown = doc && message.kind === "changed" && (message.many || message.documents.includes(doc.row));
   const undone = doc && message.kind === "acted" && ["undo", "redo"].includes(message.action);
   if (undone && message.done.documents[doc.row]) {
     doc.labels = message.done.documents[doc.row]; // at once: the next key depends on it
     drawTopics();
   }
-  if (doc && message.kind === "advised") attempt(reloadLabels);
-  if ((shown && (message.who !== store.who || !view.pending.size)) || undone) attempt(reloadLabels);
+  if ((doc && message.kind === "advised" && !view.pending.size) || undone) attempt(reloadLabels);
 }
 
 async function reloadLabels() {
