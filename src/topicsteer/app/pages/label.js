@@ -283,14 +283,15 @@ export function onMessage(message) {
     doc.labels = message.done.documents[doc.row]; // at once: the next key depends on it
     drawTopics();
   }
-  if ((doc && message.kind === "advised" && !view.pending.size) || undone) attempt(reloadLabels);
+  if ((doc && message.kind === "advised") || undone) attempt(reloadLabels);
 }
 
 async function reloadLabels() {
   const { doc, acts } = view;
   const now = await get(`/api/documents/${doc.row}`);
   if (view.doc === doc && view.acts === acts) {
-    Object.assign(doc, now); // unless a label given meanwhile returned newer ones
+    if (view.pending.size) delete now.labels; // the answer to a label that is on its way has newer ones
+    Object.assign(doc, now);
     drawTopics();
   }
 }
