@@ -303,9 +303,7 @@ def test_topics_follow_a_label_without_a_fit(browser, table):
         page.keyboard.press("f")
         page.wait_for_selector(".note.news")
         page.wait_for_selector(".text")
-        wrong = (
-            2 if set(read(page).split()) & set(WORDS["tea"].split()) else 1
-        )  # row 0 reads like tea
+        wrong = 2 if set(read(page).split()) & set(WORDS["tea"].split()) else 1  # row 0 reads like tea
         likely = f"document.querySelector('.choice:nth-child({wrong}) .value')?.textContent"
         assert page.evaluate(likely) != "100 %"
         page.keyboard.press(str(wrong))

@@ -8,7 +8,7 @@ from scipy.special import expit, logit
 
 from topicsteer import TopicModel
 from topicsteer.model import live
-from topicsteer.model.live import live_guide
+from topicsteer.model.live import LiveGuide, live_guide
 
 WORDS = {
     "tea": "tea leaves green pot steep water cup black mint saucer",
@@ -51,7 +51,7 @@ def from_scratch(model, supervision):
     before, now = (s.patterns[s.pattern] for s in (model.state_.supervision, supervision))
     rows = np.flatnonzero((before != now).any(axis=1))
     D, P = guide.features.astype(np.float64), guide.prior.astype(np.float64)
-    R = guide._targets(supervision, rows) - guide._targets(model.state_.supervision, rows)
+    R = guide.targets(supervision, rows) - guide.targets(model.state_.supervision, rows)
     stacked = np.vstack([D[rows], np.sqrt(live.RIDGE) * np.eye(D.shape[1])])
     w = np.linalg.lstsq(stacked, np.vstack([R, np.zeros((D.shape[1], R.shape[1]))]), rcond=None)[0]
     found = expit(logit(P) + live.SHARPNESS * D @ w)
@@ -67,7 +67,7 @@ def test_live_memberships_are_those_from_scratch_after_any_labels_and_undo(model
     model.__dict__.pop("_live", None)
     for row, topics in steps:
         table = model.labels.give({row: topics})
-    state = model._live.now
+    state = model.labels.live.now
     expected, states = from_scratch(model, state.supervision)
     unlabelled = ~state.supervision.labelled
     known = state.memberships[:, : len(model.codebook)]
@@ -79,7 +79,7 @@ def test_live_memberships_are_those_from_scratch_after_any_labels_and_undo(model
     assert np.array_equal(table[model.codebook.names[0]].to_numpy(), known[:, 0])
     model.labels.give({row: None for row, _ in steps})  # back to no label at all
     fresh = live_guide(model)
-    assert np.array_equal(model._live.now.memberships, fresh.label(model._live.now.supervision).memberships)
+    assert np.array_equal(model.labels.live.now.memberships, fresh.label(model.labels.live.now.supervision).memberships)
 
 
 def test_undone_labels_leave_the_memberships_of_the_fit():
@@ -87,19 +87,20 @@ def test_undone_labels_leave_the_memberships_of_the_fit():
     rows = np.flatnonzero(~model.state_.supervision.labelled)[:5]
     before = model.state_.memberships.copy()
     model.labels.give({int(row): "milk" for row in rows})
-    assert np.abs(model._live.now.memberships - before).max() > 0.1
+    assert np.abs(model.labels.live.now.memberships - before).max() > 0.1
     model.labels.give({int(row): None for row in rows})
-    assert np.abs(model._live.now.memberships - before).max() <= 2e-6
+    assert np.abs(model.labels.live.now.memberships - before).max() <= 2e-6
     assert np.array_equal(model.state_.memberships, before), "the fit stays as it is"
 
 
-def test_features_of_many_documents_are_mapped_and_give_the_same(monkeypatch):
-    model, again = fitted(), fitted()
-    one = model.labels.give({5: "milk"})
-    monkeypatch.setattr(live, "MAPPED", 10)
-    two = again.labels.give({5: "milk"})
-    assert isinstance(again._live.features, np.memmap)
-    assert one.equals(two)
+def test_features_of_many_documents_are_mapped_and_give_the_same(tmp_path):
+    model = fitted()
+    model.labels.give({5: "milk"})
+    mapped = live.write_features(model, tmp_path / "features.npy", mapped=10)
+    assert isinstance(mapped, np.memmap)
+    one = model.labels.live.now
+    two = LiveGuide(model.state_, model.guide_, mapped).label(one.supervision)
+    assert np.array_equal(one.memberships, two.memberships)
 
 
 def test_suggestions_follow_labels_until_the_next_fit():
@@ -141,7 +142,7 @@ def test_labels_that_cannot_be_given_change_nothing():
         model.labels.give({"x": "tea"})
     with pytest.raises(ValueError, match=r"'mlik'.*did you mean 'milk'"):
         model.labels.give({3: "mlik"})
-    assert model.labels._state is model.state_
+    assert model.labels.state is model.state_
     plain = TopicModel(2, embeddings=None).fit(texts(30)[0])
     with pytest.raises(ValueError, match="no guide"):
         plain.labels.give({})

@@ -88,7 +88,7 @@ class LabelHelp:
         if topic is not None and how != "useful":
             raise ValueError(f"choose either the topic {topic!r} or how={how!r}: a topic has its own order.")
         k = None if topic is None else self._model._number(topic)
-        state, texts, X = self._state, self._model._texts(), self._model._training_rows()
+        state, texts, X = self.state, self._model._texts(), self._model._training_rows()
         # Shares are of all documents, also of those without terms.
         filled = (X.sizes > 0) | (how in ("shares", "random"))
         rows = np.flatnonzero(filled & ~state.supervision.labelled)
@@ -135,7 +135,7 @@ class LabelHelp:
         from topicsteer.labels.forms import extend, label_counts, refuse_new_topics
         from topicsteer.model.live import live_guide
 
-        model, state = self._model, self._state
+        model, state = self._model, self.state
         row_of = {str(key): row for row, key in enumerate(state.ids)}
         if unknown := [key for key in labels if str(key) not in row_of]:
             raise ValueError(f"the model has no document with the id {unknown[0]!r}.")
@@ -147,25 +147,25 @@ class LabelHelp:
         pattern = state.pattern.copy()
         pattern[rows[found.pattern == 0]] = 0
         now = replace(state.supervision, pattern=pattern).relabel(rows, found.patterns[found.pattern], len(pattern))
-        model._live = self._live or live_guide(model)
+        model._live = self.live or live_guide(model)
         state = model._live.label(now)
         names, values = (*state.names, NONE), state.topics.all_memberships()
         return frame(columns(state.ids, names, values), model._frames == "pandas", model._index)
 
     @property
-    def _live(self) -> LiveGuide | None:
+    def live(self) -> LiveGuide | None:
         """The live guide of the last fit, once labels were given."""
         live: LiveGuide | None = vars(self._model).get("_live")
         return live if live is not None and live.fit is self._model.state_ else None
 
     @property
-    def _state(self) -> FittedState:
+    def state(self) -> FittedState:
         """The fitted state under all labels so far."""
-        return self._model.state_ if self._live is None else self._live.now
+        return self._model.state_ if self.live is None else self.live.now
 
     def _choose(self, X: Rows, rows: NDArray[np.intp], n: int, k: int | None, how: str) -> list[Suggestion]:
         """Choose n of the rows: for the topic k, or in one of the ways."""
-        state, seed, belongs = self._state, self._model.random_state, self._state.known_memberships
+        state, seed, belongs = self.state, self._model.random_state, self.state.known_memberships
         if k is not None and not state.topics.known(k):
             return least_sure(state.judged.values, FREE_THRESHOLD, k, state.names[k], rows)[:n]
         if k is not None:
@@ -200,8 +200,8 @@ class LabelHelp:
 
     def surest(self, topic: Hashable, n: int = 10) -> Frame:
         """Table of the unlabelled documents that most surely have a topic: id, membership, start of the text."""
-        belongs = np.array(self._state.judged.values[:, self._model._number(topic)])
-        belongs[self._state.supervision.labelled] = -1
+        belongs = np.array(self.state.judged.values[:, self._model._number(topic)])
+        belongs[self.state.supervision.labelled] = -1
         rows = [int(i) for i in np.argsort(-belongs, kind="stable")[:n] if belongs[i] > 0]
         return self._model._documents_table(rows, {"membership": [float(belongs[i]) for i in rows]})
 

@@ -47,10 +47,10 @@ MAPPED = 100_000
 BLOCK = 1 << 12
 
 
-def write_features(model: TopicModel, path: Path) -> Array:
+def write_features(model: TopicModel, path: Path, mapped: int = MAPPED) -> Array:
     """Return the features D (n_documents, dimensions) of the training documents, written to a file.
 
-    Features of many documents are mapped from it.
+    Features of more than ``mapped`` documents are mapped from it.
     """
     guide, X, E = model.guide_, model._training_rows(), model._training_embeddings()
     assert guide is not None  # noqa: S101
@@ -61,7 +61,7 @@ def write_features(model: TopicModel, path: Path) -> Array:
         parts = guide.features.of(X.take(np.arange(rows.start, rows.stop)), model.threads, own)
         D[rows] = joint(*parts, guide.share)
     D.flush()
-    return D if len(D) > MAPPED else np.array(D)
+    return D if len(D) > mapped else np.array(D)
 
 
 class LiveGuide:
@@ -116,13 +116,13 @@ class LiveGuide:
         rows = np.flatnonzero(both[0].labelled | both[1].labelled)
         before, now = (labels.patterns[labels.pattern[rows]] for labels in both)
         rows = rows[(before != now).any(axis=1)]
-        R = self._targets(supervision, rows) - self._targets(self.fit.supervision, rows)
+        R = self.targets(supervision, rows) - self.targets(self.fit.supervision, rows)
         D = np.asarray(self.features[rows], dtype=np.float64)
         A = D.T @ D
         A.flat[:: len(A) + 1] += RIDGE
         return rows, SHARPNESS * np.asarray(cho_solve(cho_factor(A, overwrite_a=True), D.T @ R))
 
-    def _targets(self, supervision: Supervision, rows: NDArray[np.intp]) -> Array:
+    def targets(self, supervision: Supervision, rows: NDArray[np.intp]) -> Array:
         """Labels of documents as memberships; the `prior` where they are unknown."""
         states = assumed_states(supervision.patterns[supervision.pattern[rows]], supervision.forest)
         has, lacks = (states == PERMITTED).any(axis=1), (states == FORBIDDEN).all(axis=1)
