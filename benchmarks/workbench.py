@@ -1,12 +1,13 @@
-"""The workbench under load, over HTTP: ``python benchmarks/workbench.py [large] [kill] [full] [refit] [tree]``.
+"""The workbench under load, over HTTP: ``python benchmarks/workbench.py [large] [kill] [full] [refit] [tree] [live]``.
 
-``--runs 5`` shortens kill, full and tree, which have twenty runs. ``full`` needs Linux and ``unshare``, and ``tree``
-needs playwright and Chromium.
+``--runs 5`` shortens kill, full, tree and live, which have twenty runs. ``full`` needs Linux and ``unshare``; ``tree``
+and ``live`` need playwright and Chromium. ``--rows`` is the number of documents of ``live``.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import http.client
 import json
@@ -21,7 +22,9 @@ import tempfile
 import threading
 import time
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -439,23 +442,11 @@ def tree(folder: Path, runs: int = 20) -> None:
 
 def measure_keys(server: Server, boss: Person, runs: int) -> None:
     """Print the time from each key to the frame that shows its effect, in Chromium."""
-    from playwright.sync_api import sync_playwright
-
     begin = time.perf_counter()
     state = boss.ask("GET", "/api/state?who=boss")
     print(f"state of {len(state['topics']['known'])} topics: {1000 * (time.perf_counter() - begin):.0f} ms")
     times: dict[str, list[float]] = {}
-    with sync_playwright() as driver:
-        chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
-        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        context = browser.new_context(viewport={"width": 1280, "height": 900})
-        access, url = access_of(server.address), server.address.partition("?")[0]
-        name, _, value = access["cookie"].partition("=")
-        context.add_cookies([{"name": name, "value": value, "url": url}])
-        page = context.new_page()
-        secret = json.dumps(access["x-topicsteer"])
-        context.add_init_script(f"localStorage.setItem('topicsteer-secret', {secret})")
-        page.goto(url)
+    with opened(server) as page:
         page.wait_for_selector("[role=treeitem]")
         for run in range(runs):
             for key, name in KEYS:
@@ -470,21 +461,111 @@ def measure_keys(server: Server, boss: Person, runs: int) -> None:
                 milliseconds = page.evaluate("window.painted")
                 if run:  # the first document warms up
                     times.setdefault(name, []).append(milliseconds)
-        browser.close()
     for name, some in times.items():
         p50, p95, worst = np.percentile(some, [50, 95, 100])
         print(f"{name}: {len(some)} keys, median {p50:.0f} ms, 95th percentile {p95:.0f} ms, worst {worst:.0f} ms")
 
 
+@contextlib.contextmanager
+def opened(server: Server) -> Iterator[Any]:
+    """A page of the workbench in Chromium, with the access of the other people."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        access, url = access_of(server.address), server.address.partition("?")[0]
+        name, _, value = access["cookie"].partition("=")
+        context.add_cookies([{"name": name, "value": value, "url": url}])
+        page = context.new_page()
+        secret = json.dumps(access["x-topicsteer"])
+        context.add_init_script(f"localStorage.setItem('topicsteer-secret', {secret})")
+        page.goto(url)
+        yield page
+        browser.close()
+
+
+# Milliseconds from a key to the frame in which the model gives the labelled topic 100 %.
+KEY_TO_MODEL = """(topic) => new Promise((resolve) => {
+    let at = null;
+    const certain = () => document.querySelector(topic)?.textContent.startsWith("100");
+    const observer = new MutationObserver(() => {
+        if (at === null || !certain()) return;
+        observer.disconnect();
+        requestAnimationFrame(() => requestAnimationFrame(() => resolve(performance.now() - at)));
+    });
+    observer.observe(document.getElementById("main"), { childList: true, subtree: true });
+    window.addEventListener("keydown", (event) => { at ??= event.timeStamp; }, { capture: true, once: true });
+})"""
+
+
+def live(folder: Path, runs: int = 20, rows: int = 10_000, n_topics: int = 60) -> None:
+    """Measure a label to new likely topics on the page, with 500 labels; and answers to another person meanwhile."""
+    rng = np.random.default_rng(0)
+    topic = rng.integers(0, n_topics, rows)
+    own = 20_000 + 300 * topic[:, None] + rng.integers(0, 300, size=(rows, 15))
+    words = np.hstack([rng.zipf(1.3, size=(rows, 60)) % 20_000, own])
+    labels = [f"topic {k}" if i < 250 else "" for i, k in enumerate(topic.tolist())]
+    table = folder / "live.parquet"
+    texts = [" ".join(f"w{word}" for word in row) for row in words]
+    pl.DataFrame({"id": [f"d{k}" for k in range(rows)], "text": texts, "label": labels}).write_parquet(table)
+    server = Server(table)
+    boss = Person(server.address, "boss")
+    boss.act("settings", values={"refit_after": 0})
+    keys = {t["name"]: t["key"] for t in boss.ask("GET", "/api/state?who=boss")["topics"]["known"]}
+    for k in range(n_topics):
+        if f"topic {k}" not in keys:
+            boss.act("new topic", name=f"topic {k}")
+    keys = {t["name"]: t["key"] for t in boss.ask("GET", "/api/state?who=boss")["topics"]["known"]}
+    print(f"first fit of {rows:,} documents: {fit(boss):.1f} s", flush=True)
+    settled(boss)
+    for row in range(250, 500):
+        boss.act("label", documents=[row], key=keys[f"topic {topic[row]}"], state="permitted")
+    others, stop, times = list[float](), threading.Event(), list[float]()
+
+    def ask() -> None:
+        person = Person(server.address, "other")
+        while not stop.wait(0.1):
+            begin = time.perf_counter()
+            person.ask("GET", "/api/documents?who=other")
+            others.append(1000 * (time.perf_counter() - begin))
+
+    reader = threading.Thread(target=ask)
+    reader.start()
+    with opened(server) as page:
+        page.wait_for_selector(".choice")
+        key = page.get_attribute("[data-topic]", "data-topic")
+        for run in range(runs + 1):
+            page.evaluate(f"void (window.painted = ({KEY_TO_MODEL})('[data-topic=\"{key}\"] .value'))")
+            page.keyboard.press("1")
+            milliseconds = page.evaluate("window.painted")
+            times += [milliseconds] if run else []  # the first document warms up
+            page.wait_for_timeout(500)  # a person reads
+            before = page.inner_text(".doc-id")
+            page.keyboard.press("Enter")
+            while page.inner_text(".doc-id") == before:
+                page.wait_for_timeout(20)
+            page.wait_for_timeout(200)
+    stop.set()
+    reader.join()
+    for name, some in (("label to likely topics", times), ("pages of another person meanwhile", others)):
+        p50, p95, worst = np.percentile(some, [50, 95, 100])
+        print(f"{name}: {len(some)}, median {p50:.0f} ms, 95th percentile {p95:.0f} ms, worst {worst:.0f} ms")
+    server.stop()
+
+
 if __name__ == "__main__":
-    parts = {"large": large, "kill": kill, "full": full, "refit": refit, "tree": tree}
+    parts = {"large": large, "kill": kill, "full": full, "refit": refit, "tree": tree, "live": live}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="part", help=", ".join(parts))
     parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--rows", type=int, default=10_000)
     given = parser.parse_args()
     if not {*given.parts} <= {*parts}:
         parser.error(f"the parts are {', '.join(parts)}")
     for name in given.parts or parts:
         with tempfile.TemporaryDirectory() as folder:
-            options = {"runs": given.runs} if name in ("kill", "full", "tree") else {}
+            options = {"runs": given.runs} if name in ("kill", "full", "tree", "live") else {}
+            options |= {"rows": given.rows} if name == "live" else {}
             parts[name](Path(folder), **options)

@@ -317,6 +317,32 @@ def test_a_number_keeps_its_topic_on_every_document_and_space_gives_the_first_su
     assert sorted(given) == sorted(likely)
 
 
+def test_topics_follow_a_label_without_a_fit(browser, table):
+    path = fast(table, "live")
+    with running(path) as address, opened(browser, address) as page:
+        page.keyboard.press("f")
+        page.wait_for_selector(".note.news")
+        page.wait_for_selector(".text")
+        wrong = 2 if set(read(page).split()) & set(WORDS["tea"].split()) else 1  # row 0 reads like tea
+        likely = f"document.querySelector('.choice:nth-child({wrong}) .value')?.textContent"
+        assert page.evaluate(likely) != "100 %"
+        page.keyboard.press(str(wrong))
+        wait(page, f"{likely} === '100 %'")  # the model knows the label
+        page.keyboard.press("u")
+        wait(page, f"{likely} !== '100 %'")
+        goto(page, "topics")
+        counts = "[...document.querySelectorAll('.card:not(.free)')].map((card) => card.innerText).join()"
+        before = page.evaluate(counts)
+        moved = [row for row in range(2, 60) if row % 3 == 0][:8]  # they read like the first topic
+        page.evaluate(SEND, {"who": "ben", "action": "label", "documents": moved, "key": 2, "state": "permitted"})
+        wait(page, "(before) => " + counts + " !== before", arg=before)
+        assert page.evaluate("document.querySelectorAll('.note.news').length") <= 1
+    workbench = Workbench(path)
+    assert workbench.views.fitted.supervision.labelled[moved].all()
+    assert not workbench.views.fitted.model.state_.supervision.labelled[moved].any()
+    workbench.close()
+
+
 def test_an_older_answer_does_not_replace_a_newer_one(browser, table):
     path = fast(table, "older")
     held = []

@@ -1,9 +1,10 @@
-"""Help with labels from a fitted model: documents to label next, doubtful labels, and keywords."""
+"""Labels for a fitted model: further labels at once, documents to label next, and doubtful labels."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +21,18 @@ from topicsteer.analysis.documents_to_label import (
 )
 from topicsteer.guidance.apply import FREE_THRESHOLD, merged_classes
 from topicsteer.labels.supervision import CHOSEN, PROBABILITY
+from topicsteer.model.predictor import frame
 from topicsteer.nmf.protocols import Rows
+from topicsteer.report.table_files import columns
+from topicsteer.system.files import one_at_a_time
+from topicsteer.system.values import NONE
 
 if TYPE_CHECKING:
     from topicsteer.analysis.documents_to_label import Doubt
+    from topicsteer.model.live import LiveGuide
     from topicsteer.model.pipeline import Corpus
     from topicsteer.model.predictor import Frame
+    from topicsteer.model.state import FittedState
     from topicsteer.model.topic_model import TopicModel
 
 
@@ -81,7 +88,7 @@ class LabelHelp:
         if topic is not None and how != "useful":
             raise ValueError(f"choose either the topic {topic!r} or how={how!r}: a topic has its own order.")
         k = None if topic is None else self._model._number(topic)
-        state, texts, X = self._model.state_, self._model._texts(), self._model._training_rows()
+        state, texts, X = self.state, self._model._texts(), self._model._training_rows()
         # Shares are of all documents, also of those without terms.
         filled = (X.sizes > 0) | (how in ("shares", "random"))
         rows = np.flatnonzero(filled & ~state.supervision.labelled)
@@ -100,9 +107,65 @@ class LabelHelp:
             }
         )
 
+    @one_at_a_time
+    def give(self, labels: Mapping[Hashable, Any]) -> Frame:
+        """Give further labels, and return the memberships of all training documents at once, without a fit.
+
+        The labels count until the next :meth:`fit` or :meth:`update`, which need them again: see
+        `topicsteer.model.live`. Suggestions follow them.
+
+        Parameters
+        ----------
+        labels : dict
+            Known topics by the id of a document, in any form of a fit. None removes the label of a document.
+
+        Returns
+        -------
+        table
+            As that of :meth:`memberships`.
+
+        Examples
+        --------
+        >>> from topicsteer import TopicModel
+        >>> texts = ["green tea leaves", "roast coffee beans", "a tea with leaves", "iced coffee", "iced tea"]
+        >>> model = TopicModel(free_topics=0, embeddings=None).fit(texts, ["tea", "coffee", None, None, None])
+        >>> model.labels.give({3: "coffee"})["coffee"][3]
+        1.0
+        """
+        from topicsteer.labels.forms import extend, label_counts, refuse_new_topics
+        from topicsteer.model.live import live_guide
+
+        model, state = self._model, self.state
+        row_of = {str(key): row for row, key in enumerate(state.ids)}
+        if unknown := [key for key in labels if str(key) not in row_of]:
+            raise ValueError(f"the model has no document with the id {unknown[0]!r}.")
+        topics, given = list(state.supervision.topics), list(labels.values())
+        lineage = model._settings().lineage(model.codebook).spelled(label_counts(given))
+        found = extend(topics, given, len(given), complete=model.complete, lineage=lineage)
+        refuse_new_topics(topics, found, list(labels))
+        rows = np.array([row_of[str(key)] for key in labels], dtype=np.int64)
+        pattern = state.pattern.copy()
+        pattern[rows[found.pattern == 0]] = 0
+        now = replace(state.supervision, pattern=pattern).relabel(rows, found.patterns[found.pattern], len(pattern))
+        model._live = self.live or live_guide(model)
+        state = model._live.label(now)
+        names, values = (*state.names, NONE), state.topics.all_memberships()
+        return frame(columns(state.ids, names, values), model._frames == "pandas", model._index)
+
+    @property
+    def live(self) -> LiveGuide | None:
+        """The live guide of the last fit, once labels were given."""
+        live: LiveGuide | None = vars(self._model).get("_live")
+        return live if live is not None and live.fit is self._model.state_ else None
+
+    @property
+    def state(self) -> FittedState:
+        """The fitted state under all labels so far."""
+        return self._model.state_ if self.live is None else self.live.now
+
     def _choose(self, X: Rows, rows: NDArray[np.intp], n: int, k: int | None, how: str) -> list[Suggestion]:
         """Choose n of the rows: for the topic k, or in one of the ways."""
-        state, seed, belongs = self._model.state_, self._model.random_state, self._model.state_.known_memberships
+        state, seed, belongs = self.state, self._model.random_state, self.state.known_memberships
         if k is not None and not state.topics.known(k):
             return least_sure(state.judged.values, FREE_THRESHOLD, k, state.names[k], rows)[:n]
         if k is not None:
@@ -113,11 +176,13 @@ class LabelHelp:
             rng = np.random.default_rng([seed, int(state.supervision.labelled.sum())])
             return by_doubt(belongs, rows, n, rng, state.topics.forest)
         predictor = self._model.predictor_
+        more = state.supervision.labelled & ~self._model.state_.supervision.labelled
+        Z = predictor.positions(X.take(more))
         return suggest(
             lambda rows: predictor.positions(X.take(rows)),
             belongs,
             state.supervision,
-            predictor.seen,
+            predictor.seen + Z.T @ Z,
             n,
             rows=rows,
             seed=seed,
@@ -135,8 +200,8 @@ class LabelHelp:
 
     def surest(self, topic: Hashable, n: int = 10) -> Frame:
         """Table of the unlabelled documents that most surely have a topic: id, membership, start of the text."""
-        belongs = np.array(self._model.state_.judged.values[:, self._model._number(topic)])
-        belongs[self._model.state_.supervision.labelled] = -1
+        belongs = np.array(self.state.judged.values[:, self._model._number(topic)])
+        belongs[self.state.supervision.labelled] = -1
         rows = [int(i) for i in np.argsort(-belongs, kind="stable")[:n] if belongs[i] > 0]
         return self._model._documents_table(rows, {"membership": [float(belongs[i]) for i in rows]})
 

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from topicsteer.model.edits import Edits
     from topicsteer.model.findings import Findings
     from topicsteer.model.labelling import LabelHelp
+    from topicsteer.model.live import LiveGuide
     from topicsteer.model.predictor import Frame
     from topicsteer.model.spool import LabelSource, Source
     from topicsteer.model.update import Update
@@ -125,7 +126,7 @@ class TopicModel:
     update_ : Update
         Summary of the last update.
     edit, labels, findings
-        Further methods: edits of topics, help with labels, and results for readers.
+        Further methods: edits of topics, labels, and results for readers.
 
     Examples
     --------
@@ -150,6 +151,8 @@ class TopicModel:
     _rows: Rows | None
     # Evidence of the shares, with the state and clusters that it belongs to; see `Findings.evidence`.
     _gathered: tuple[FittedState, bytes | None, Evidence, Scratch]
+    # Labels that were given since the fit; see `LabelHelp.give`.
+    _live: LiveGuide
     # Folder of large arrays, which lives as long as the model.
     _work: Scratch
     # Folder that the model was loaded from or saved to, and its version there.
@@ -562,7 +565,7 @@ class TopicModel:
 
     @property
     def labels(self) -> LabelHelp:
-        """Help with labels: ``suggest`` and ``audit``."""
+        """Further labels at once, and help with labels: ``give``, ``suggest`` and ``audit``."""
         from topicsteer.model.labelling import LabelHelp
 
         return LabelHelp(self)

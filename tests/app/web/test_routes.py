@@ -421,6 +421,7 @@ def test_labels_reach_every_window(page):
     with page.websocket_connect(NOTICES) as socket:
         assert act(page, "new topic", name="tea").status_code == 200
         assert socket.receive_json()["topics"] is True
+        assert socket.receive_json() == {"kind": "advised"}  # memberships followed
         done = act(page, "label", documents=[3], key=1, state="permitted", request="r1").json()
         assert done["documents"]["3"]["mine"] == {"1": "permitted"}
         assert socket.receive_json() | {"progress": 0} == {
@@ -630,7 +631,7 @@ def fitted(tmp_path_factory):
     workbench.listeners.append(notices.append)
     assert workbench.fit()
     assert not workbench.fit()  # one at a time
-    until(lambda: workbench.status.state == "idle" and workbench.views.fitted.record.suggestions)
+    until(lambda: workbench.status.state == "idle" and workbench.views.fitted.suggestions)
     workbench.notices = notices
     yield workbench
     workbench.close()
@@ -647,7 +648,7 @@ def test_a_fit_reports_and_is_stored(fitted):
     document = fitted.views.document(30, "ann")
     assert document.likely[0].key == 1
     assert any(key == 1 for _, key, _ in document.pieces)
-    suggested = fitted.views.fitted.record.suggestions[0].why
+    suggested = fitted.views.fitted.suggestions[0].why
     assert fitted.queue.next("zoe", "suggested").why == f"{suggested[0].upper()}{suggested[1:]}."
     assert breakdowns(fitted.views) == []  # no label was drawn at random
     free = fitted.views.documents(Selection("ann", key="free-0"), sort="strength")

@@ -13,6 +13,7 @@ pytest.importorskip("msgspec")
 
 from topicsteer import TopicModel
 from topicsteer.app.workbench import fit_process as messages
+from topicsteer.app.workbench.current_model import CurrentModel, ModelRecord
 from topicsteer.app.workbench.fit_process import FitProcess
 from topicsteer.app.workbench.project import Project
 from topicsteer.app.workbench.worker import Worker
@@ -75,13 +76,13 @@ def test_a_fit_is_saved_and_reported_in_order(fitted):
 
 
 def test_suggestions_are_unlabelled_documents_and_checks_have_keys(fitted):
-    _, _, found = fitted
-    suggested = next(report for report in found if isinstance(report, messages.Learnt))
-    rows = [suggestion.row for suggestion in suggested.suggestions]
+    _, folder, found = fitted
+    suggested = CurrentModel(folder, ModelRecord([7, 3])).suggest()
+    rows = [suggestion.row for suggestion in suggested]
     assert 0 < len(set(rows)) == len(rows)
     assert not set(rows) & {*LABELS, 5}
-    assert all(suggestion.why for suggestion in suggested.suggestions)
-    check = suggested.checks[0]
+    assert all(suggestion.why for suggestion in suggested)
+    check = next(report for report in found if isinstance(report, messages.Learnt)).checks[0]
     assert (check.row, check.topic, check.given) == (5, 7, "permitted")
     assert check.probability < 0.5
 

@@ -15,7 +15,6 @@ const pages = { label, topics, documents, map, progress, agreement, import: impo
 const main = document.getElementById("main");
 const $ = (id) => document.getElementById(id);
 let page = null;
-let soon = null;
 
 function route() {
   const [wanted, rest] = location.hash.slice(1).split("/");
@@ -110,11 +109,6 @@ async function noteFit() {
   note(`Fitted in ${seconds.toFixed(1)} s. `, "news", warnings);
 }
 
-function refreshSoon() {
-  clearTimeout(soon);
-  soon = setTimeout(() => attempt(refresh), 250);
-}
-
 listen((message) => {
   switch (message.kind) {
     case "show":
@@ -129,10 +123,9 @@ listen((message) => {
       break;
     case "changed":
       paint();
-      if (message.topics || message.many || message.who !== store.who) refreshSoon();
       break;
     case "advised":
-      refreshSoon();
+      if (store.state) attempt(refresh);
       break;
     case "fitted":
       attempt(noteFit);

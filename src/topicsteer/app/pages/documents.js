@@ -51,9 +51,7 @@ export async function show(target, rest) {
 
 export function onMessage(message) {
   if (main?.dataset.page !== "documents") return;
-  const listed = (row) => found?.documents.some((doc) => doc.row === row);
-  const changed = message.kind === "changed" && (message.many || message.documents.some(listed));
-  if (message.kind === "fitted" || changed) attempt(load);
+  if (["fitted", "advised"].includes(message.kind)) attempt(load);
   if (message.kind === "state") frameTools();
 }
 

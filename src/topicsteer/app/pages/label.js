@@ -278,20 +278,20 @@ export function onMessage(message) {
   if (["state", "acted", "changed"].includes(message.kind)) desk.drawStages(view);
   if (message.kind === "fitted") inTurn(reload);
   const { doc } = view;
-  const shown = doc && message.kind === "changed" && (message.many || message.documents.includes(doc.row));
   const undone = doc && message.kind === "acted" && ["undo", "redo"].includes(message.action);
   if (undone && message.done.documents[doc.row]) {
     doc.labels = message.done.documents[doc.row]; // at once: the next key depends on it
     drawTopics();
   }
-  if ((shown && (message.who !== store.who || !view.pending.size)) || undone) attempt(reloadLabels);
+  if ((doc && message.kind === "advised") || undone) attempt(reloadLabels);
 }
 
 async function reloadLabels() {
   const { doc, acts } = view;
   const now = await get(`/api/documents/${doc.row}`);
   if (view.doc === doc && view.acts === acts) {
-    doc.labels = now.labels; // unless a label given meanwhile returned newer ones
+    if (view.pending.size) delete now.labels; // the answer to a label that is on its way has newer ones
+    Object.assign(doc, now);
     drawTopics();
   }
 }

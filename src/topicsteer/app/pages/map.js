@@ -45,7 +45,8 @@ export async function show(target) {
 export function onMessage(message) {
   if (!visible() || store.state.settings.blind) return;
   if (message.kind === "mapped" && message.status.state === "making") waiting(message.status);
-  else if (["fitted", "mapped", "changed"].includes(message.kind)) loadSoon();
+  else if (["fitted", "mapped"].includes(message.kind)) loadSoon();
+  else if (message.kind === "advised") attempt(load);
 }
 
 export function key(event, key) {

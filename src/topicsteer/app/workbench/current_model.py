@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -14,11 +15,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from topicsteer.analysis.documents_to_label import Doubt, mixed_order
-from topicsteer.analysis.topics import Topics
+from topicsteer.analysis.documents_to_label import Doubt, Suggestion, mixed_order, suggest
+from topicsteer.analysis.topics import Topics, all_memberships
 from topicsteer.app.workbench.errors import NotFound
-from topicsteer.guidance.apply import FREE_THRESHOLD
+from topicsteer.guidance.apply import FREE_THRESHOLD, Memberships
+from topicsteer.guidance.features import COMPONENTS
+from topicsteer.labels.supervision import Supervision
+from topicsteer.model.live import MAPPED, LiveGuide
 from topicsteer.model.topic_model import TopicModel
+from topicsteer.system.threads import one_blas_thread
 from topicsteer.system.types import Array
 
 if TYPE_CHECKING:
@@ -30,13 +35,10 @@ Key: TypeAlias = int | str
 PART = 1 << 19
 # Seconds between two parts of a model, in which labels can be written.
 PAUSE = 0.002
-
-
-class SuggestedRow(msgspec.Struct, frozen=True):
-    """A document to label next."""
-
-    row: int
-    why: str
+# File in the folder of a model with the features of all documents.
+FEATURES = "features.npy"
+# Documents to label next, and size of the sample that they are chosen for.
+SUGGESTIONS, SHORTLIST = 30, 2_500
 
 
 class GroupShares(msgspec.Struct, frozen=True):
@@ -66,8 +68,8 @@ class ModelRecord(msgspec.Struct, omit_defaults=True):
         Duration, and warnings.
     proposed : dict
         Rows that are proposed as labels, by the key of their topic.
-    suggestions, checks
-        Documents to label next, and labels that look wrong, with keys of topics in place of column numbers.
+    checks
+        Labels that look wrong, with keys of topics in place of column numbers.
     shares : dict
         Shares by group, for each column; and of all documents under `EVERYTHING`.
     """
@@ -78,7 +80,6 @@ class ModelRecord(msgspec.Struct, omit_defaults=True):
     seconds: float = 0.0
     notes: list[str] = []
     proposed: dict[int, list[int]] = {}
-    suggestions: list[SuggestedRow] = []
     checks: list[Doubt] = []
     shares: dict[str, GroupShares] = {}
 
@@ -102,13 +103,13 @@ NONE_OF_THESE = "None of these"
 
 
 class CurrentModel:
-    """A fitted model and the record that is stored with it.
+    """A fitted model and the record that is stored with it; its memberships follow labels (see `under`).
 
     Columns are the known topics, the free topics, and last none of the known ones; ``column`` has them by key. Values
     that pages need often are computed once, here. ``values`` are the memberships of documents in all columns, and
     ``has`` is True where a document has a topic. ``top`` is the strongest membership in a known topic, or P(none) if
     that is larger. ``doubt`` is 1 where it is 0.5. ``documents`` counts the documents per column. ``terms`` have
-    strengths.
+    strengths. ``at_fit`` are the memberships before any further label, and ``suggestions`` the documents to label next.
 
     Parameters
     ----------
@@ -136,7 +137,20 @@ class CurrentModel:
         self.column = {key: k for k, key in enumerate(self.column_keys)}
         self.open: bool = state.open
         self.thresholds = np.asarray(state.thresholds)
-        judged = state.judged
+        self.terms = [self.result.term_strengths(k, TERMS) for k in range(len(self.result))]
+        self.suggestions: list[Suggestion] = []
+        self.live: LiveGuide | None = None
+        # Leading principal components of the features, by which documents to label are compared.
+        self._positions: Array | None = None
+        if self.model.guide_ is not None and (folder / FEATURES).exists():
+            D = np.load(folder / FEATURES, mmap_mode="r" if len(state.ids) > MAPPED else None)
+            self.live = LiveGuide(state, self.model.guide_, D)
+        self._judge(state.judged, state.supervision)
+        self.at_fit = self.values
+
+    def _judge(self, judged: Memberships, supervision: Supervision) -> None:
+        """Set the values that follow from memberships and labels."""
+        self.supervision = supervision
         self.values: NDArray[np.float32] = np.asarray(judged.values, dtype=np.float32)
         self.has: NDArray[np.bool_] = np.column_stack([judged.has(), judged.has_none])
         self.documents: list[int] = self.has.sum(axis=0).tolist()
@@ -144,7 +158,30 @@ class CurrentModel:
         self.none = self.values[:, -1]
         self.top: NDArray[np.float32] = np.maximum(self.memberships.max(axis=1, initial=0.0), self.none)
         self.doubt: NDArray[np.float32] = np.asarray(1 - 2 * np.abs(self.top - 0.5), dtype=np.float32)
-        self.terms = [self.result.term_strengths(k, TERMS) for k in range(len(self.result))]
+
+    def under(self, supervision: Supervision) -> CurrentModel:
+        """Return this model with the memberships under the present labels; itself if it has no live guide."""
+        if self.live is None:
+            return self
+        now, state, outsiders = copy(self), self.live.label(supervision), supervision.outsiders
+        now.__dict__.pop("unknown", None)
+        values = all_memberships(state.memberships, self.result.proportions, self.n_known, outsiders)
+        now._judge(self.model.state_.judge(values), supervision)
+        return now
+
+    def suggest(self) -> list[Suggestion]:
+        """Choose the documents to label next, most useful first."""
+        if self.live is None:
+            return []
+        with one_blas_thread():
+            if self._positions is None:
+                D = self.live.features
+                some = np.asarray(D[:: -(-len(D) // SHORTLIST)])
+                self._positions = np.asarray(D @ np.linalg.eigh(some.T @ some)[1][:, : -COMPONENTS - 1 : -1])
+            Z, labelled = self._positions, self.supervision.labelled
+            rows, seen = np.flatnonzero(~labelled & Z.any(axis=1)), Z[labelled].T @ Z[labelled]
+            options = (self.memberships, self.supervision, seen, SUGGESTIONS)
+            return suggest(Z.__getitem__, *options, rows=rows, shortlist=SHORTLIST)
 
     def renamed(self, topics: Mapping[int, Topic]) -> Topics:
         """Return the result under the current names of the topics."""
@@ -164,7 +201,7 @@ class CurrentModel:
     def proposals(self, key: str, n: int) -> list[int]:
         """Return unlabelled documents of a free topic: the three surest, then also documents near the threshold."""
         strength = self.strength(key)
-        rows = np.flatnonzero(~self.model.state_.supervision.labelled & (strength > 0))
+        rows = np.flatnonzero(~self.supervision.labelled & (strength > 0))
         found: list[int] = rows[mixed_order(strength[rows], FREE_THRESHOLD)[:n]].tolist()
         return found
 

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from topicsteer.analysis.documents_to_label import Doubt
-from topicsteer.app.workbench.current_model import GroupShares, SuggestedRow
+from topicsteer.app.workbench.current_model import GroupShares
 
 # Command that starts the worker.
 WORKER = [sys.executable, "-m", "topicsteer.app.workbench.worker"]
@@ -101,7 +101,6 @@ class Finished(Report, frozen=True, tag="fitted"):
 class Learnt(Report, frozen=True, tag="learnt", omit_defaults=True):
     """Facts about the last fit that are ready now, for the fields of its `ModelRecord`."""
 
-    suggestions: list[SuggestedRow] | UnsetType = UNSET
     checks: list[Doubt] | UnsetType = UNSET
     shares: dict[str, GroupShares] | UnsetType = UNSET
 

@@ -132,8 +132,8 @@ class Queue:
 
     def _suggested(self) -> Source:
         fitted, why = self.views.fitted, dict[int, str]()
-        if fitted is not None and fitted.record.suggestions:
-            why = {one.row: _sentence(one.why) for one in fitted.record.suggestions}
+        if fitted is not None and fitted.suggestions:
+            why = {one.row: _sentence(one.why) for one in fitted.suggestions}
         return Source(np.fromiter(why, dtype=np.int64), lambda position, row: why[row], "")
 
     def _at_random(self) -> Source:

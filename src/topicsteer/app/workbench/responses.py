@@ -297,7 +297,7 @@ class Refitted(Reply, frozen=True):
 
 
 class Advised(Reply, frozen=True):
-    """Something about the last fit is ready: suggestions, advice or shares."""
+    """Memberships followed labels, or something about the last fit is ready: advice or shares."""
 
     kind: Literal["advised"] = "advised"
 

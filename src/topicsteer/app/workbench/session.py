@@ -31,6 +31,7 @@ from topicsteer.app.workbench.errors import (
 )
 from topicsteer.app.workbench.project import NOTE, ORIGIN, WHOLE, Batch, Event, Project, ProjectSettings, State, Topic
 from topicsteer.app.workbench.topic_tree import Tree, ring
+from topicsteer.labels.supervision import FORBIDDEN, PERMITTED, UNKNOWN, Supervision
 from topicsteer.system.values import fold
 
 # Colours of new topics, in turn.
@@ -401,6 +402,23 @@ class LabelSession:
         """Return the labels for a fit, by row."""
         with self.lock:
             return training_labels(self.live, self.decisions, self.seq, self.tree)
+
+    def supervision(self, fit: Supervision, keys: Sequence[int]) -> Supervision:
+        """Return the present labels in the columns of a fit, which have these keys."""
+        place = {key: k for k, key in enumerate(keys)}
+        pattern, seen = np.zeros(self.n, dtype=np.int32), dict[tuple[frozenset[int], frozenset[int]], int]()
+        patterns = [np.full(len(keys), UNKNOWN, dtype=np.int8)]
+        with self.lock:
+            for row, decision in self.decisions.items():
+                about = (decision.permitted, decision.forbidden)
+                if about not in seen:
+                    state = patterns[0].copy()
+                    state[[place[key] for key in decision.forbidden if key in place]] = FORBIDDEN
+                    state[[place[key] for key in decision.permitted if key in place]] = PERMITTED
+                    seen[about] = len(patterns) if (state != UNKNOWN).any() else 0
+                    patterns.append(state)
+                pattern[row] = seen[about]
+        return replace(fit, pattern=pattern, patterns=np.array(patterns))
 
     def chosen(self) -> dict[int, str]:
         """Return how labelled documents were chosen, where it is known."""

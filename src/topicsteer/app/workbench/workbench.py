@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -217,18 +218,27 @@ class Workbench:
         # Called with every notice for the open pages.
         self.listeners: list[Callable[[Notice], None]] = []
         self.status = FitStatus()
+        # Whether the project is closed.
+        self._closed = False
         self.temporary = Scratch()
         # Number of the stored model; 0 without one.
         self.stored_model = 0
         # Record of the model that is being fitted.
         self.pending = ModelRecord([])
+        # Set when labels or the model changed, until memberships follow them; and the thread for that.
+        self._moved = threading.Event()
+        self._follower = threading.Thread(target=self._follow, daemon=True)
         self._restore()
+        self._follower.start()
 
     make = staticmethod(make_project)
 
     def close(self) -> None:
         """End the worker and close the project."""
         self.fitter.close()
+        self._closed = True
+        self._moved.set()
+        self._follower.join()
         self.maps.close()
         self.project.close()
         self.temporary.remove()
@@ -253,6 +263,7 @@ class Workbench:
         rows = change.documents
         progress = self.views.progress()
         self.notify(responses.Changed(who, list(rows[:LISTED]), len(rows) > LISTED, change.topics, progress))
+        self._moved.set()
         if rows:
             self._fit_if_due()
 
@@ -294,6 +305,33 @@ class Workbench:
             raise Conflict("Blind mode hides the map, since it shows predictions. The page Settings has the setting.")
         layout = self.maps.layout()
         return responses.MapPage(None if layout is None else map_points(self.views, layout), self.maps.status)
+
+    # --- memberships that follow labels ---
+
+    def _follow(self) -> None:
+        """Let memberships and suggestions follow labels; labels that arrive meanwhile are the next turn."""
+        while self._moved.wait() and not self._closed:
+            self._moved.clear()
+            try:
+                self._use_live()
+            except Exception as error:  # the last memberships stay in use
+                problem = f"Predictions do not follow labels until the next fit: {error}."
+                self.set_status(msgspec.structs.replace(self.status, error=problem))
+
+    def _use_live(self) -> None:
+        """Put memberships under the present labels to use, unless a new fit arrived meanwhile; then suggestions."""
+        fitted = self.views.fitted
+        now = None if fitted is None else self._under_labels(fitted)
+        with self.session.lock:
+            if self.views.fitted is not fitted:
+                return
+            self.views.fitted = now
+        self.notify(responses.Advised())
+        if now is not None:
+            now.suggestions = now.suggest()
+
+    def _under_labels(self, fitted: CurrentModel) -> CurrentModel:
+        return fitted.under(self.session.supervision(fitted.supervision, fitted.keys))
 
     # --- fits ---
 
@@ -430,7 +468,10 @@ class Workbench:
             proposed={key: rows for key, rows in before.items() if not self.session.counts[key]},
         )
         fitted = CurrentModel(Path(report.folder), record, self.features.vectors)
-        self.views.fitted = fitted
+        fitted = self._under_labels(fitted)
+        with self.session.lock:
+            self.views.fitted = fitted
+        self._moved.set()
         self.stored_model = 0  # it is not stored yet
         self.fitter.busy = False
         self.notify(responses.Refitted(self.views.progress()))
@@ -476,7 +517,8 @@ class Workbench:
             self.project.models.restore(self.stored_model, folder)
             fitted = CurrentModel(folder, record, self.features.vectors)
             if len(fitted.values) == self.session.n:
-                self.views.fitted = fitted
+                self.views.fitted = self._under_labels(fitted)
+                self._moved.set()
             else:  # of fewer documents
                 self.fit()
         except (ValueError, OSError, KeyError) as error:

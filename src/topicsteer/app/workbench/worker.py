@@ -26,7 +26,7 @@ from topicsteer.analysis import map_layout as maps
 from topicsteer.analysis.documents_to_label import Doubt
 from topicsteer.analysis.groups import Groups
 from topicsteer.app.workbench import fit_process as messages
-from topicsteer.app.workbench.current_model import EVERYTHING, SuggestedRow, column_keys
+from topicsteer.app.workbench.current_model import EVERYTHING, FEATURES, column_keys
 from topicsteer.app.workbench.fit_process import AnyReport, FitOrder, MapOrder, Order
 from topicsteer.app.workbench.map_view import stored_layout
 from topicsteer.app.workbench.progress_view import plain_shares
@@ -34,12 +34,11 @@ from topicsteer.app.workbench.project import State, read_documents, stored_group
 from topicsteer.corpora import Documents
 from topicsteer.labels.codebook import Codebook
 from topicsteer.labels.supervision import CHOSEN, PROBABILITY
+from topicsteer.model.live import write_features
 from topicsteer.model.settings import BUILT_IN, DEFAULT_FREE, WORDS
 from topicsteer.model.topic_model import TopicModel
 from topicsteer.text.vectorizer import TextVectorizer
 
-# Documents suggested after each fit.
-SUGGESTIONS = 100
 # Labels that look wrong, kept after each fit.
 CHECKS = 300
 # Columns whose shares are estimated after a fit.
@@ -105,12 +104,14 @@ class Worker:
             self.send(messages.Failed(f"{error}" or type(error).__name__))
 
     def _fit(self, order: FitOrder) -> None:
-        """Fit and save the model; then suggest and estimate shares, until the next order is waiting."""
+        """Fit and save the model; then check labels and estimate shares, until the next order is waiting."""
         begin = time.monotonic()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model = self._fitted(order)
             model.save(order.folder)
+            if model.guide_ is not None:
+                write_features(model, Path(order.folder) / FEATURES)
             notes = [str(w.message) for w in caught if issubclass(w.category, UserWarning)][:8]
         self.model = model
         self.send(messages.Finished(order.folder, time.monotonic() - begin, notes))
@@ -119,7 +120,7 @@ class Worker:
             if model.guide_ is None:
                 self.send(messages.Learnt())
                 return
-            self.send(messages.Learnt(suggestions=suggestions(model, SUGGESTIONS), checks=checks(model, CHECKS)))
+            self.send(messages.Learnt(checks=checks(model, CHECKS)))
             self._share(model, order.project)
 
     def _advise(self, stage: str, done: int, total: int | None, detail: str) -> None:
@@ -177,13 +178,6 @@ class Worker:
             found = model.findings.shares(groups, progress=lambda _, *rest: self._advise("shares", *rest))
             shares[name] = plain_shares(found.without_rests(), keys)
         self.send(messages.Learnt(shares=shares))
-
-
-def suggestions(model: TopicModel, n: int) -> list[SuggestedRow]:
-    """Return the documents to label next, most useful first."""
-    table = model.labels.suggest(n)
-    row_of = {name: row for row, name in enumerate(model.state_.topics.ids)}
-    return [SuggestedRow(row_of[name], str(why)) for name, why in zip(table["id"], table["why"], strict=True)]
 
 
 def checks(model: TopicModel, n: int) -> list[Doubt]:
