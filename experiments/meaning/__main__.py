@@ -144,9 +144,11 @@ def write_baseline(options: argparse.Namespace) -> None:
 
 
 def write_page(options: argparse.Namespace) -> None:
-    """Write the package's runs to the committed results, and the page."""
+    """Write the package's runs to the committed results, the page, and the tables of the documentation."""
     page.write_results([run for path in (page.RESULTS, *own_files(options)) for run in results.read(path)])
-    page.PAGE.write_text(page.text(table.read(page.RESULTS), results.code()), encoding="utf-8")
+    runs = table.read(page.RESULTS)
+    page.PAGE.write_text(page.text(runs, results.code()), encoding="utf-8")
+    page.write_excerpts(runs)
 
 
 def own_files(options: argparse.Namespace) -> tuple[Path, Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,28 @@ intents is given; accuracy after one-to-one matching of predicted clusters and t
 
 {intents}
 """
+# Comments around the tables of the documentation that come from the study.
+BEGIN, END = "<!-- experiments/meaning: -->\n", "\n<!-- end of experiments/meaning -->"
+# Embeddings of the package and of the best rival as the documentation names them, and cells with their measures.
+SPOKEN = {
+    "off": ("no embeddings", "without embeddings"),
+    "builtin": ("word vectors built in", "with these vectors"),
+    "minilm": ("MiniLM embeddings", "with MiniLM"),
+}
+COLUMNS = {
+    ("names", "known"): "names of topics only",
+    ("names+5", "known"): "names + 5 labels per topic",
+    ("5", "known"): "5 labels per topic",
+    ("10%", "known"): "10 % labelled",
+    ("hidden10", "hidden"): "hidden topics",
+}
+# Embeddings and number of columns of each table in the documentation, and whether it has the best rivals.
+ROOT = FOLDER.parents[1]
+EXCERPTS = {
+    ROOT / "README.md": (("builtin", "minilm"), ("names", "5", "10%"), True),
+    ROOT / "docs" / "how-well.md": (EMBEDDINGS, ("names", "names+5", "5", "10%", "hidden10"), True),
+    ROOT / "docs" / "how-to" / "embeddings.md": (EMBEDDINGS, ("names", "5", "10%", "hidden10"), False),
+}
 # Fields that the page and the table read.
 READ = ("known", "hidden", "accuracy", "leak", "recall", "none", "true_none", "code")
 Run = dict[str, Any]
@@ -149,6 +172,40 @@ def means(runs: Runs, embedding: str) -> str:
             numbers = [show(None if np.isnan(mean) else mean) for mean in found.mean(axis=0)] if own else [""] * 3
             rows.append([f"{cell}, {measure}", len(own), *numbers])
     return table(["cell, topics", "corpora", "best rival", "0.2.0", "ours"], rows)
+
+
+def excerpt(runs: Runs, embeddings: Iterable[str], cells: Iterable[str], *, rivals: bool) -> str:
+    """A table of means over corpora for the documentation."""
+    columns = [pair for pair in COLUMNS if pair[0] in set(cells)]
+    found = {
+        (embedding, *pair): np.array(
+            [figures(runs, key, pair[1]) for key in keys(runs, embedding, (pair[0],)) if "ours" in runs[key]],
+            dtype=np.float64,
+        )
+        for embedding in embeddings
+        for pair in columns
+    }
+    counts = {len(values) for values in found.values()}
+    rows = []
+    for embedding in embeddings:
+        means = [found[embedding, *pair].mean(axis=0) for pair in columns]
+        own, theirs = SPOKEN[embedding]
+        rows.append([f"**topicsteer**, {own}", *(f"**{show(mean[2]).removeprefix('0')}**" for mean in means)])
+        if rivals:
+            rows.append([f"best rival {theirs}", *(show(mean[0]).removeprefix("0") for mean in means)])
+    return table([f"mean of {min(counts)} corpora", *(COLUMNS[pair] for pair in columns)], rows)
+
+
+def with_excerpt(content: str, own: str) -> str:
+    """A page of the documentation with its table."""
+    return re.sub(f"(?s){re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: f"{BEGIN}{own}{END}", content)
+
+
+def write_excerpts(runs: Runs) -> None:
+    """Write the tables of the documentation."""
+    for path, (embeddings, cells, rivals) in EXCERPTS.items():
+        content = path.read_text(encoding="utf-8")
+        path.write_text(with_excerpt(content, excerpt(runs, embeddings, cells, rivals=rivals)), encoding="utf-8")
 
 
 def figures(runs: Runs, key: Cell, measure: str) -> tuple[float | None, float | None, float | None]:

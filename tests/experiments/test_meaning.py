@@ -206,6 +206,16 @@ def test_the_page_comes_from_the_committed_results(monkeypatch):
     assert page.text(table.read(page.RESULTS), code) == written
 
 
+def test_tables_of_the_documentation_come_from_the_committed_results(monkeypatch):
+    code = re.search(r"Code of the guide: `(\w+)`", page.PAGE.read_text(encoding="utf-8")).group(1)
+    monkeypatch.setattr(results, "code", lambda: code)
+    runs = table.read(page.RESULTS)
+    for path, (embeddings, columns, with_rivals) in page.EXCERPTS.items():
+        own = page.excerpt(runs, embeddings, columns, rivals=with_rivals)
+        assert f"{page.BEGIN}{own}{page.END}" in path.read_text(encoding="utf-8"), path
+        assert "nan" not in own
+
+
 def test_the_page_lists_lost_cells(tmp_path):
     path = tmp_path / "runs.jsonl"
     share = {"leak": 0.1, "recall": 0.8, "none": 0.4, "true_none": 0.5}
