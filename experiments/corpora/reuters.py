@@ -16,7 +16,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f]")
 
 
 def load_reuters(path: str | Path | None = None, labels: str = "topics") -> Documents:
-    """Load the stories of the ModApte split, with the topics that occur in both training and test stories.
+    """Load the stories of the ModApte split, with the labels that occur in both training and test stories.
 
     There are 10,789 stories with such a topic, and 90 topics. About 8,300 of the stories have more than 250 characters.
 
