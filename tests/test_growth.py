@@ -159,7 +159,7 @@ def words(text):
 
 
 def places(text):
-    return locate(text, word_rule(frozenset(), 2, None), {"a": 0}, 3, pairs=False)
+    return locate(text, word_rule(frozenset(), 2, None), {"a": 0}, pairs=False)
 
 
 def label_cell(text):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from experiments.coders.trials import LABELS, SIZES, complaints, counts
-from topicsteer.analysis.survey_design import wilson
+from experiments.shared.internals import wilson
 
 HEAD = """# Language models as coders
 

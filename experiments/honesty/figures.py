@@ -17,9 +17,8 @@ from rich.console import Console
 
 from experiments.honesty.corpora import World
 from experiments.honesty.states import Given
+from experiments.shared.internals import belief_of, terminal
 from topicsteer import TopicModel
-from topicsteer.cli import terminal
-from topicsteer.cli.commands import belief_of
 
 # A share, score or probability in a text, and the same with its interval. Whole numbers are counts.
 NUMBER = re.compile(r"(?<![\w.:-])(?:\d+(?:\.\d+)?\s?%|[01]\.\d+)(?![\w.])")

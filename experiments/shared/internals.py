@@ -13,6 +13,9 @@ import numpy as np
 
 from topicsteer import TopicModel
 from topicsteer.analysis import agreement, evaluation, prevalence, survey_design
+from topicsteer.analysis.survey_design import wilson
+from topicsteer.cli import terminal
+from topicsteer.cli.commands import belief_of
 from topicsteer.guidance import apply, constants, train
 from topicsteer.guidance.features import Features
 from topicsteer.labels.forms import supervise
@@ -20,7 +23,7 @@ from topicsteer.labels.supervision import Supervision
 from topicsteer.model import cross_fit, pipeline
 from topicsteer.nmf import factorisation
 
-__all__ = ["Supervision", "constants", "supervise"]
+__all__ = ["Supervision", "belief_of", "constants", "supervise", "terminal", "wilson"]
 
 # Folder with the code of the guide. A change to it makes our finished trials stale.
 GUIDANCE = Path(constants.__file__).parent

@@ -23,6 +23,7 @@ def corpus(tmp_path_factory):
         "id": [f"ticket-{row}" for row in range(200)],
         "text": texts,
         "label": [name if row < 80 else None for row, name in enumerate(topics)],
+        "chosen": ["random" if row < 80 else None for row in range(200)],
         "group": [["private customers", "business customers"][row % 3 == 0] for row in range(200)],
     }
     pl.DataFrame(columns).write_csv(folder / "tickets.csv")

@@ -99,7 +99,7 @@ def test_a_column_of_ids_can_be_ruled_out(none):
     assert read_documents(table, ReadOptions(like=like)).ids == [0, 1, 2]
     assert read_documents(table, ReadOptions(id="id", like=like)).ids == ["a", "b"]
     answers = {"id": [2], "topics": ["x"]}
-    assert read_predictions(pl.DataFrame(answers), found, ["x"]).labels == [[], [], ["x"]]
+    assert read_predictions(pl.DataFrame(answers), found)[0] == [[], [], ["x"]]
     if none:
         assert read_documents(table.rename({"id": "none"}), ReadOptions(id=none)).ids == ["a", "b"]
 

@@ -86,3 +86,16 @@ def test_parents_of_a_file():
 def test_impossible_parents_of_a_file_name_the_line(topics, parents, message):
     with pytest.raises(ValueError, match=message):
         parse(topic=topics, parent=parents)
+
+
+@pytest.mark.parametrize("topic", ["topic", "name", "Theme", "LABEL"])
+@pytest.mark.parametrize("description", ["description", "Definition"])
+@pytest.mark.parametrize("keywords", ["keywords", "words", "terms"])
+@pytest.mark.parametrize("banned", ["banned", "banned words"])
+def test_every_name_of_a_column_is_read(topic, description, keywords, banned):
+    found = parse(
+        **{"colour": ["green"], banned: ["on time"], keywords: ["late"], description: ["post"], topic: ["mail"]}
+    )
+    expected = Topic(1, "mail", description="post", keywords=("late",), banned=("on time",))
+    assert found.codebook.topics == (expected,)
+    assert list(found.notes) == ["The column 'colour' is not read."]

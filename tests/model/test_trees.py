@@ -142,7 +142,7 @@ NAMES = ["sport", "football", "tennis", "arts", "film", "paint"]
 @pytest.fixture(scope="module")
 def fitted():
     texts, truth, labels = corpus(TREE, NAMES, 0, 200)
-    model = TopicModel(free_topics=0, parents=TREE, world="closed", threads=1).fit(texts, labels)
+    model = TopicModel(free_topics=0, parents=TREE, world="closed", threads=1).fit(texts, labels, chosen="random")
     return model, texts, truth
 
 
@@ -233,7 +233,6 @@ def test_split_changes_nothing_before_a_group_is_adopted(fitted, tmp_path):
         found = one.edit.split(topic, 2)
         assert one.state_ is before
         assert 1 <= len(found.groups) <= 2
-        assert found.table()["documents"] == [len(group.rows) for group in found.groups]
         group = found.groups[0]
         assert one.edit.adopt(group, "racket", 5)["id"].to_list() == list(group.ids[:5])
         now = one.state_

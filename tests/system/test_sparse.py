@@ -25,7 +25,8 @@ def broken(kind, n=6, t=5, value=1 << 30):
 @pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr"])
 @pytest.mark.parametrize("value", [-1, 5000, 1 << 30])
 def test_every_format(kind, value):
-    with pytest.raises(ValueError, match=rf"index {value}, but"):
+    side, limit = ("row", 6) if kind == "csc" else ("column", 5)
+    with pytest.raises(ValueError, match=rf"{side} index {value}, but {limit} {side}s"):
         checked_csr(broken(kind, value=value))
 
 

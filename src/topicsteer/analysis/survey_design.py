@@ -22,7 +22,7 @@ AT_RANDOM = (
 )
 
 IF_RANDOM = (
-    'If labels were drawn at random, say so: "random" in a column chosen of the table, or fit(..., chosen="random").'
+    'If labels were drawn at random, record it: "random" in a column chosen of the table, or fit(..., chosen="random").'
 )
 
 

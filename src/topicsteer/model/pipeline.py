@@ -626,7 +626,7 @@ def _unnamed(found: Outcome, corpus: Corpus) -> Topics:
 # A name is found if more than this many of its nearest documents have a word of it.
 FEW, NEAREST = 2, 20
 # It is also found from this cosine between the word vectors of name and top terms. In names-only fits of 20 Newsgroups,
-# Reuters and PubMed, real names without such documents had .27 or more, and most planted ones less than .12.
+# Reuters and PubMed, real names that were found without such documents had .27 or more, most planted ones below .12.
 NEAR = 0.15
 
 

@@ -1,5 +1,5 @@
 // Drawing of the page Label: the document, the choice of documents, and the topics with their labels.
-import { button, clear, dot, empty, h, name, percent, select } from "./dom.js";
+import { button, clear, dot, empty, h, name, number, percent, select } from "./dom.js";
 import { freeTopic, isFree, NONE_OF_THESE, OUTSIDE, store, topic } from "./store.js";
 import { colour, text, topicName } from "./document.js";
 import { isTree, options as topicOptions } from "./tree.js";
