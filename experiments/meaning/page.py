@@ -56,10 +56,14 @@ python -m experiments.meaning page
 other code of the guide are missing again. The page keeps the best rival of each cell and the published methods. The
 figures of 0.2.0 were measured once.
 
-**Corpora**: banking77 (4,000 questions, 77 intents), cap_nyt, agnews_test (4,000), Reuters (4,000 stories, topics with
-40 or more), 20 Newsgroups (4,000 posts without headers, quotes and footers), PubMed (4,000 abstracts, headings with
-100 or more), complaints (1,000 of consumers, 5 products) and reuters_places (the same stories with 13 countries as
-labels, each in 40 or more). Stories, abstracts and places have several labels. The last two have no runs of 0.2.0.
+**Corpora**, up to 4,000 documents of each:
+
+- one topic per document: banking77 (questions, 77 intents), cap_nyt (headlines), agnews_test (news), 20newsgroups
+  (posts without headers, quotes and footers) and complaints (1,000 of consumers, 5 products).
+- several topics per document: reuters (stories, topics with 40 or more), reuters_places (the same stories with 13
+  countries as labels) and pubmed (abstracts, headings with 100 or more).
+
+There are no runs of 0.2.0 for complaints and reuters_places.
 
 **Cells**: names; names + 1 label per topic; names + 5; 5 without names; 10 % of the documents; half of the topics
 hidden at 10 % and at 5 per topic; names with descriptions and keywords, where there are some.

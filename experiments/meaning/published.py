@@ -144,7 +144,7 @@ class Method:
     packages: tuple[str, ...] = ()
 
     def suits(self, drawn: Draw, embedding: str) -> bool:
-        """Whether the method has what it needs in a cell."""
+        """Whether a cell has the labels, names and embeddings of the method, and its packages are installed."""
         found = embedding in self.embeddings and not (self.names and not drawn.names)
         return found and not (self.labels and not len(drawn.rows)) and all(map(find_spec, self.packages))
 
