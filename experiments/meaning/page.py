@@ -95,7 +95,9 @@ rules, their start and end) on tf-idf, as they take words only. For NMF, labels 
 topic. BERTopic has its defaults. *Semi-supervised*: its reduction knows the first label of each document, and a cluster
 counts for the topics of its labelled documents. *Zero-shot*: names from a cosine of {least_cosine}, because hardly a
 document reaches the default of .7. SetFit tunes MiniLM on 20 rounds of pairs. It is run where documents have one label
-and at most {setfit_topics} topics are known, as it takes hours otherwise without a GPU. {not_run}
+and at most {setfit_topics} topics are known, as it takes hours otherwise without a GPU.
+
+{not_run}
 
 {published}
 
