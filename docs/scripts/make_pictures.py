@@ -10,36 +10,23 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-import numpy as np
-import scipy.sparse as sp
 from matplotlib.figure import Figure
 from rich._export_format import CONSOLE_SVG_FORMAT
-from sklearn.metrics import average_precision_score
-from sklearn.preprocessing import normalize
 
 from topicsteer import TSNMF
-from topicsteer.analysis.evaluation import logistic_regression
-from topicsteer.analysis.topics import proportions
-from topicsteer.backends import as_rows
 from topicsteer.corpora import Documents, example_table, load_docstrings
-from topicsteer.guidance.features import Sample
-from topicsteer.guidance.keywords import topic_texts
-from topicsteer.guidance.train import learn_guide
-from topicsteer.labels.codebook import Codebook
-from topicsteer.labels.forms import supervise
-from topicsteer.labels.supervision import Supervision
 from topicsteer.text import TextVectorizer
 
 PICTURES = Path(__file__).parents[1] / "pictures"
 AREAS = {"clustering", "images", "linear algebra", "optimisation", "signals", "sparse matrices", "statistics"}
-OURS, PLAIN, THIRD, FOURTH = "#00796b", "#b85c00", "#5b5f97", "#8bb5ae"
+OURS, PLAIN = "#00796b", "#b85c00"
 TEXTS = [
     "green tea leaves",
     "roast coffee beans",
@@ -110,51 +97,6 @@ def objective(documents: Documents) -> Figure:
         ax.plot(range(1, len(history)), history[1:], color=colour)
         ax.annotate(solver, (8, history[8]), xytext=(6, 4), textcoords="offset points", color=colour)
     return _finish(figure, ax, "iteration", "objective D")
-
-
-def _nearest_centroid(X: Any, supervision: Supervision) -> np.ndarray:
-    """Cosine of documents and the mean of the documents labelled with each topic."""
-    return np.asarray((normalize(X) @ normalize((supervision.indicator().T @ X).tocsr()).T).toarray())
-
-
-def learning_curve(documents: Documents) -> Figure:
-    """Draw the average precision on unlabelled documents by the share of labelled documents."""
-    vectorizer = TextVectorizer(threads=1)
-    X = vectorizer.fit_transform(documents.texts)
-    whole = supervise(documents.labels, len(documents))
-    names = topic_texts(Codebook.of_names(whole.topics), vectorizer.transform)
-    truth = whole.indicator().toarray() > 0
-    methods: list[tuple[str, Callable[[Any, Supervision], Any], str]] = [
-        ("topicsteer", lambda X, y: _guided(X, y, names), OURS),
-        ("the factorisation alone", lambda X, y: _shares(X, y, TSNMF(threads=1, random_state=0)), FOURTH),
-        ("logistic regression", logistic_regression, PLAIN),
-        ("nearest centroid", _nearest_centroid, THIRD),
-    ]
-    shares = [0.02, 0.05, 0.1, 0.2, 0.4]
-    means: dict[str, list[float]] = {name: [] for name, _, _ in methods}
-    for share in shares:
-        found: dict[str, list[float]] = {name: [] for name in means}
-        for seed in range(3):
-            left = documents.hide_labels(1 - share, seed)
-            y = supervise(left.labels, len(left), topics=whole.topics)
-            rows = ~y.labelled
-            for name, method, _ in methods:
-                with warnings.catch_warnings(action="ignore"):  # with few labels some topics have none
-                    scores = method(X, y)
-                each = [average_precision_score(truth[rows, k], scores[rows, k]) for k in range(truth.shape[1])]
-                found[name].append(float(np.mean(each)))
-        for name, values in found.items():
-            means[name].append(float(np.mean(values)))
-    figure = Figure(figsize=(6.5, 3.2), layout="constrained")
-    ax = figure.subplots()
-    for name, _, colour in methods:
-        ax.plot([100 * share for share in shares], means[name], "o-", color=colour, markersize=4, label=name)
-        print(f"{name:28}", *(f"{share:.0%} {value:.3f}  " for share, value in zip(shares, means[name], strict=True)))
-    ax.legend(frameon=False)
-    ax.set_xscale("log")
-    ax.set_xticks([2, 5, 10, 20, 40], ["2 %", "5 %", "10 %", "20 %", "40 %"])
-    ax.minorticks_off()
-    return _finish(figure, ax, "documents labelled", "mean average precision")
 
 
 @contextmanager
@@ -294,16 +236,6 @@ def _photograph(page: Path, name: str) -> None:
         browser.close()
 
 
-def _guided(X: Any, y: Supervision, names: Any) -> Any:
-    learnt = learn_guide(Sample(as_rows(X), y, threads=1), names, world="closed")
-    return learnt.probabilities(sp.csr_array(X), threads=1) if learnt else np.zeros((X.shape[0], len(y.topics)))
-
-
-def _shares(X: Any, y: Supervision, estimator: TSNMF) -> Any:
-    fitted = estimator.fit(X, y)
-    return proportions(fitted.document_topics_, fitted.components_)
-
-
 def _finish(figure: Figure, ax: Any, x: str, y: str) -> Figure:
     ax.set_xlabel(x)
     ax.set_ylabel(y)
@@ -317,11 +249,7 @@ def main() -> None:
     mpl.rcParams.update({"svg.hashsalt": "topicsteer", "font.size": 10, "savefig.facecolor": "white"})
     PICTURES.mkdir(exist_ok=True)
     documents = seven_areas()
-    pictures = {
-        "factors": factors(),
-        "objective": objective(documents),
-        "learning-curve": learning_curve(documents),
-    }
+    pictures = {"factors": factors(), "objective": objective(documents)}
     for name, figure in pictures.items():
         figure.savefig(PICTURES / f"{name}.svg", metadata={"Date": None})
     terminal()

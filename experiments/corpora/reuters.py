@@ -15,8 +15,8 @@ ATTRIBUTE = re.compile(r'(\w+)="(.*?)"')
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f]")
 
 
-def load_reuters(path: str | Path | None = None) -> Documents:
-    """Load the stories of the ModApte split, with the topics that occur in both training and test stories.
+def load_reuters(path: str | Path | None = None, labels: str = "topics") -> Documents:
+    """Load the stories of the ModApte split, with the labels that occur in both training and test stories.
 
     There are 10,789 stories with such a topic, and 90 topics. About 8,300 of the stories have more than 250 characters.
 
@@ -24,6 +24,8 @@ def load_reuters(path: str | Path | None = None) -> Documents:
     ----------
     path : path, optional
         ``reuters21578.tar.gz``, or its unpacked folder. Default: the result of `find_corpus`.
+    labels : str
+        Field of the stories with the labels: ``topics``, ``places``, ``people``, ``orgs`` or ``exchanges``.
 
     Returns
     -------
@@ -43,7 +45,7 @@ def load_reuters(path: str | Path | None = None) -> Documents:
         for attributes, story in STORY.findall(content.decode("latin-1")) if name.endswith(".sgm") else ():
             found = dict(ATTRIBUTE.findall(attributes))
             if found.get("TOPICS") == "YES" and found.get("LEWISSPLIT") in ("TRAIN", "TEST"):
-                topics = re.findall(r"<D>(.*?)</D>", _between("TOPICS", story))
+                topics = re.findall(r"<D>(.*?)</D>", _between(labels.upper(), story))
                 stories.append((int(found["NEWID"]), found["LEWISSPLIT"].lower(), story, topics))
     if not stories:
         raise ReadError(f"{path}: has no stories of Reuters-21578; expected its tar.gz or its .sgm files")
@@ -53,9 +55,9 @@ def load_reuters(path: str | Path | None = None) -> Documents:
     both = train & test
     rows = []
     for number, split, story, topics in stories:
-        if labels := [topic for topic in topics if topic in both]:
+        if own := [topic for topic in topics if topic in both]:
             title, date = _between("TITLE", story), _between("DATE", story)
-            rows.append((number, _text(story), labels, split, title, date))
+            rows.append((number, _text(story), own, split, title, date))
     return documents_of(rows, ["split", "title", "date"], ReadReport(str(path)))
 
 

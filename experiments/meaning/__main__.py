@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from experiments.meaning import intents, package, page, results, rivals, table
+from experiments.meaning import intents, package, page, published, results, rivals, table
 from experiments.meaning.cells import (
     CELLS,
     Draw,
@@ -43,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
         command.add_argument("--seed", action="append", type=int, help="default: 0, 1 and 2")
         command.add_argument("--out", type=Path, help="file of results; default: one per command")
     commands.choices["ours"].add_argument("--variant", action="append", choices=list(VARIANTS), help="default: ''")
+    commands.choices["rivals"].add_argument("--method", action="append", help="name of a rival; default: all")
     commands.choices["intents"].add_argument(
         "--method", action="append", choices=list(intents.METHODS), help="default: ours"
     )
@@ -74,19 +75,28 @@ def run_rivals(options: argparse.Namespace) -> None:
     path = options.out or folder() / "rivals.jsonl"
     for corpus, cell, embedding, seed, drawn in cells(options):
         key = {"corpus": corpus.name, "cell": cell, "embedding": embedding, "seed": seed}
-        methods = rivals.methods(drawn, embedding)
+        methods = rivals.methods(drawn, embedding) | published.methods(drawn, embedding)
+        methods = {name: run for name, run in methods.items() if name in (options.method or methods)}
         for run in results.missing(path, ({**key, "method": method} for method in methods)):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # few iterations are intended
                 began = time.perf_counter()
                 scores = methods[run["method"]](rivals.task(corpus, drawn, embedding, seed))
                 seconds = time.perf_counter() - began
-            found: dict[str, Any] = {"known": None, "hidden": None}
-            if run["method"] in rivals.CLUSTERS:
-                found["hidden"] = hidden_ap(corpus, drawn, scores)
-            else:
-                found |= {"known": macro_ap(corpus, drawn, scores), "accuracy": accuracy(corpus, drawn, scores)}
-            results.append(path, run | found | {"seconds": seconds})
+            results.append(path, run | judge_rival(corpus, drawn, run["method"], scores) | {"seconds": seconds})
+
+
+def judge_rival(corpus: Corpus, drawn: Draw, method: str, scores: Any) -> dict[str, Any]:
+    """Measures of known topics, of hidden ones, or of both for a published method."""
+    known, free = (None, scores) if method in rivals.CLUSTERS else (scores, None)
+    if method in published.PUBLISHED:
+        known, free = scores
+    found: dict[str, Any] = {"known": None, "hidden": None}
+    if known is not None:
+        found |= {"known": macro_ap(corpus, drawn, known), "accuracy": accuracy(corpus, drawn, known)}
+    if free is not None and len(drawn.hidden):
+        found["hidden"] = hidden_ap(corpus, drawn, free)
+    return found
 
 
 def run_ours(options: argparse.Namespace) -> None:
@@ -138,15 +148,13 @@ def print_table(options: argparse.Namespace) -> None:
         print(line)
 
 
-def write_baseline(options: argparse.Namespace) -> None:
-    """Write 0.2.0 and the best rivals to the committed results."""
-    page.write_results(page.baseline(folder() / "before.jsonl", folder() / "rivals.jsonl", folder() / "intents.jsonl"))
-
-
 def write_page(options: argparse.Namespace) -> None:
-    """Write the package's runs to the committed results, and the page."""
-    page.write_results([run for path in (page.RESULTS, *own_files(options)) for run in results.read(path)])
-    page.PAGE.write_text(page.text(table.read(page.RESULTS), results.code()), encoding="utf-8")
+    """Write the runs to the committed results, the page, and the tables of the documentation."""
+    found = results.read(page.RESULTS) + page.best_rivals(folder() / "rivals.jsonl", range(SEEDS))
+    page.write_results(found + [run for path in own_files(options) for run in results.read(path)])
+    runs = table.read(page.RESULTS)
+    page.PAGE.write_text(page.text(runs, results.code()), encoding="utf-8")
+    page.write_excerpts(runs)
 
 
 def own_files(options: argparse.Namespace) -> tuple[Path, Path]:
@@ -160,7 +168,6 @@ COMMANDS = {
     "ours": run_ours,
     "intents": run_intents,
     "table": print_table,
-    "baseline": write_baseline,
     "page": write_page,
 }
 

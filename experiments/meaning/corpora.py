@@ -120,6 +120,20 @@ def pubmed() -> Corpus:
     return sample_of_frequent_topics(from_documents(shared.abstracts(), "pubmed"), SIZE, PUBMED_LEAST)
 
 
+def complaints() -> Corpus:
+    """All consumer complaints with one of five products."""
+    corpus = short("complaints_llm")
+    return select(corpus, np.arange(len(corpus.texts)), "complaints")
+
+
+def reuters_places() -> Corpus:
+    """The stories of `reuters` with the countries that have enough of them as labels."""
+    texts = set(load("reuters").texts)
+    documents = archives.load_reuters(labels="places")
+    sampled = documents.select(i for i, text in enumerate(documents.texts) if text in texts)
+    return sample_of_frequent_topics(from_documents(sampled, "reuters_places"), SIZE, REUTERS_LEAST)
+
+
 # Corpora of the study, short texts first; `banking77_all` serves the published measure only, and `banking60` the
 # comparison with earlier figures.
 SOURCES: dict[str, Callable[[], Corpus]] = {
@@ -129,10 +143,12 @@ SOURCES: dict[str, Callable[[], Corpus]] = {
     "reuters": reuters,
     "20newsgroups": newsgroups,
     "pubmed": pubmed,
+    "complaints": complaints,
+    "reuters_places": reuters_places,
     "banking77_all": banking77_all,
     "banking60": banking60,
 }
-NAMES = tuple(SOURCES)[:6]
+NAMES = tuple(SOURCES)[:8]
 
 
 def short(name: str) -> Corpus:

@@ -36,7 +36,7 @@ class Task:
     """A cell for a rival: features of documents, and of the names of known topics where they may be read.
 
     ``X`` and ``names`` are embeddings, or tf-idf if embeddings are off; ``centred`` and ``centred_names`` are the same
-    less their means; ``joint`` and ``joint_names`` also have the terms.
+    less their means; ``joint`` and ``joint_names`` also have the terms. ``name`` is that of the corpus.
     """
 
     drawn: Draw
@@ -48,6 +48,7 @@ class Task:
     names: Matrix | None
     centred_names: Matrix | None
     joint_names: Matrix | None
+    name: str = ""
 
     @property
     def n_known(self) -> int:
@@ -60,7 +61,7 @@ def task(corpus: Corpus, drawn: Draw, embedding: str, seed: int) -> Task:
     kinds = features(corpus.name, embedding)
     named = names_of(corpus.name, embedding, drawn.described) if drawn.names else (None, None, None)
     named = [None if rows is None else rows[drawn.known] for rows in named]
-    return Task(drawn, corpus.several, seed, *kinds, *named)
+    return Task(drawn, corpus.several, seed, *kinds, *named, name=corpus.name)
 
 
 @lru_cache(maxsize=2)

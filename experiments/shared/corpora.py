@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -25,19 +24,6 @@ from topicsteer.text import TextVectorizer
 TOKEN = re.compile(r"\w+|[^\w\s]+")
 # The last word of most stories, which NLTK's copy does not have.
 SIGN_OFF = re.compile(r"\s*reuter\W*$", re.IGNORECASE)
-# Topics of Reuters with at least 40 stories in groups of our own; "ship" has no group.
-REUTERS_TREE = {
-    "grain": ("wheat", "corn", "rice", "barley"),
-    "oilseed": ("soybean", "veg-oil", "meal-feed"),
-    "plantation": ("sugar", "coffee", "cocoa", "cotton", "rubber"),
-    "metal": ("gold", "alum", "copper", "iron-steel"),
-    "energy": ("crude", "nat-gas", "gas"),
-    "meat": ("livestock", "carcass"),
-    "money": ("money-fx", "interest", "money-supply", "dlr", "yen", "reserves"),
-    "economy": ("trade", "gnp", "bop", "cpi", "jobs", "ipi"),
-    "company": ("earn", "acq"),
-    "": ("ship",),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,51 +72,6 @@ def abstracts() -> Documents:
     return documents.select(i for i, labels in enumerate(documents.labels) if labels)
 
 
-def newsgroups() -> Documents:
-    """20 Newsgroups without headers and quotes."""
-    return corpora.load_newsgroups(remove=("headers", "quotes"))
-
-
-def some(documents: Documents, n: int) -> Documents:
-    """Documents drawn at random, always the same ones, in their order."""
-    return documents.select(np.sort(np.random.default_rng(0).choice(len(documents), n, replace=False)).tolist())
-
-
-def some_newsgroups() -> Documents:
-    """A random part of 20 Newsgroups, for methods that are too slow for all of it."""
-    return some(newsgroups(), 6000)
-
-
-def newsgroups_without_headers() -> Documents:
-    """A random part of 20 Newsgroups without headers; quotes and signatures stay."""
-    return some(corpora.load_newsgroups(remove=("headers",)), 6000)
-
-
-def large_topics_of_reuters(least: int = 100) -> Documents:
-    """Reuters stories with a topic that at least 100 of them have; smaller topics are dropped."""
-    documents = reuters()
-    sizes = Counter(topic for labels in documents.labels for topic in labels)
-    labels = [[topic for topic in own if sizes[topic] >= least] for own in documents.labels]
-    kept = Documents(list(documents.ids), list(documents.texts), labels)
-    return kept.select(i for i, own in enumerate(labels) if own)
-
-
-def reuters_leaves(most: int = 5000) -> Documents:
-    """Reuters stories with a topic of `REUTERS_TREE`; stories about companies alone are a sample, to have 5,000."""
-    documents, leaves = reuters(), {leaf for below in REUTERS_TREE.values() for leaf in below}
-    labels = [[topic for topic in own if topic in leaves] for own in documents.labels]
-    companies = [i for i, own in enumerate(labels) if own and set(own) <= set(REUTERS_TREE["company"])]
-    others = [i for i, own in enumerate(labels) if own and not set(own) <= set(REUTERS_TREE["company"])]
-    sample = np.random.default_rng(0).choice(companies, most - len(others), replace=False)
-    kept = Documents(list(documents.ids), list(documents.texts), labels)
-    return kept.select(sorted([*others, *sample.tolist()]))
-
-
-def some_abstracts() -> Documents:
-    """A random part of the PubMed abstracts with titles."""
-    return some(abstracts(), 8000)
-
-
 def toy() -> Documents:
     """120 made-up documents on six topics, for tests."""
     rng = np.random.default_rng(0)
@@ -143,41 +84,11 @@ def toy() -> Documents:
 
 # Fields of a corpus that are kept as matrices.
 MATRICES = ("X", "counts", "truth")
-# Corpora of the paper: its own vectorizer and 2,000 terms.
+# Corpora of the paper: its own vectorizer and 2,000 terms. Their study is the only one with matrices.
 SOURCES = {"reuters": authors_reuters, "reuters with sign-offs": reuters, "pubmed": authors_pubmed, "toy": toy}
-# Corpora of the comparison with other systems: the default vectorizer and all its terms.
-PEERS = {
-    "reuters": reuters,
-    "newsgroups": newsgroups,
-    "pubmed": abstracts,
-    "newsgroups-6000": some_newsgroups,
-    "toy": toy,
-}
-# Corpora of the study of shares, prepared as for the comparison with other systems.
-PREVALENCE = {
-    "newsgroups-6000": some_newsgroups,
-    "reuters-100": large_topics_of_reuters,
-    "pubmed-8000": some_abstracts,
-    "toy": toy,
-}
-# Corpora of the study of topic trees, prepared in the same way; labels are the leaves.
-TREES = {"newsgroups-6000": some_newsgroups, "reuters-tree": reuters_leaves, "toy": toy}
-# Corpora of each study.
-STUDIES = {
-    "paper": SOURCES,
-    "peers": PEERS,
-    "prevalence": PREVALENCE,
-    "trees": TREES,
-}
+STUDIES = {"paper": SOURCES}
 # Names in `experiments.corpora`, where they differ.
-ARCHIVES = {
-    "pubmed": "medline",
-    "reuters with sign-offs": "reuters",
-    "pubmed-8000": "medline",
-    "newsgroups-6000": "newsgroups",
-    "reuters-100": "reuters",
-    "reuters-tree": "reuters",
-}
+ARCHIVES = {"pubmed": "medline", "reuters with sign-offs": "reuters"}
 
 
 def load_all(names: list[str], study: str = "paper") -> dict[str, Corpus]:

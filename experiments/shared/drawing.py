@@ -10,8 +10,6 @@ from matplotlib.figure import Figure
 
 # Okabe and Ito's colours, which colour-blind readers can distinguish.
 SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
-# Markers of matplotlib, one per colour.
-MARKERS = "osD^vPX*"
 # Colour of lines in the background.
 GREY = "#6b737d"
 

@@ -7,27 +7,13 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterable
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from types import FunctionType
 from typing import Any
-
-
-def installed(package: str) -> str | None:
-    """Version of a package, None if it is not installed."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def hash_of(sources: Iterable[str]) -> str:
     """A short hash of the code in some sources."""
     return sha256("\n".join(map(meaning, sources)).encode()).hexdigest()[:12]
-
-
-def value_text(value: Any) -> str:
-    """A constant as text, a function as its code."""
-    return value.__code__.co_code.hex() if isinstance(value, FunctionType) else repr(value)
 
 
 def codes(function: Callable[..., Any], seen: frozenset[str] = frozenset()) -> set[str]:

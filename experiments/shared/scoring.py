@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from topicsteer.metrics import average_precision
 
 
@@ -13,8 +11,3 @@ def precision_on(rows: Any, truth: Any, scores: Any) -> dict[str, float]:
     """Macro and micro average precision on some documents, over the topics that occur in them."""
     found = average_precision(truth[rows], scores[rows])
     return {"macro": found.macro, "micro": found.micro}
-
-
-def precision_of(truth: Any, scores: Any) -> float:
-    """Average precision of one topic."""
-    return float(average_precision(np.asarray(truth)[:, None], np.asarray(scores)[:, None]).macro)

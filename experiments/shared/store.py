@@ -41,15 +41,6 @@ class Store:
         row = self._connection.execute("SELECT result FROM runs WHERE key = ?", (key,)).fetchone()
         return json.loads(row[0]) if row else None
 
-    def forget(self, keys: Iterable[str]) -> None:
-        """Remove finished runs."""
-        with self._connection:
-            self._connection.executemany("DELETE FROM runs WHERE key = ?", [(key,) for key in keys])
-
-    def done(self) -> list[str]:
-        """Configurations of all finished runs."""
-        return [key for (key,) in self._connection.execute("SELECT key FROM runs ORDER BY key")]
-
     def missing(self, runs: Iterable[R]) -> list[R]:
         """Runs that are not done, in their order."""
         done = {key for (key,) in self._connection.execute("SELECT key FROM runs")}

@@ -11,8 +11,6 @@ from rich.console import Console
 
 # Finished runs, prepared corpora and embeddings. Git ignores the folder.
 RESULTS = Path(__file__).parents[1] / "results"
-# First line of a page with figures of an earlier guide.
-OUTDATED = "Figures of version 0.2.0; the guide has changed since."
 # Messages go to standard error.
 console = Console(stderr=True)
 
@@ -25,11 +23,6 @@ def page_folder(here: Path, options: argparse.Namespace, *, part: bool) -> Path:
     if options.results == RESULTS and not options.quick and not part:
         return here
     return Path(options.results) / f"{'quick' if options.quick else 'page'}-{here.name}"
-
-
-def dated(page: str, *, old: bool) -> str:
-    """A page, with a first line if its figures are of an earlier guide."""
-    return f"{OUTDATED}\n\n{page}" if old else page
 
 
 def note(message: str) -> None:

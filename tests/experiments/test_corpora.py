@@ -77,6 +77,9 @@ def test_reuters_keeps_topics_of_both_parts(tmp_path, packed):
     assert documents.columns["split"] == ["train", "train", "test", "test"]
     assert documents.columns["title"][0] == "GRAIN <UP>"
     assert documents.columns["date"][0] == "1-MAR-1987"
+    places = load_reuters(path, labels="places")
+    assert places.ids == [1, 2, 3, 6, 7, 8]  # a story without a topic has a place too
+    assert set(map(tuple, places.labels)) == {("usa",)}
 
 
 @pytest.mark.slow

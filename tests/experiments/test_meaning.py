@@ -4,9 +4,10 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from experiments.meaning import __main__ as study
-from experiments.meaning import cells, intents, package, page, results, rivals, table
+from experiments.meaning import cells, intents, package, page, published, results, rivals, table
 from experiments.meaning.cells import Draw
 from experiments.meaning.corpora import Corpus, sample_of_frequent_topics, stratified
 from experiments.meaning.vectors import readable
@@ -158,6 +159,42 @@ def test_rivals_rank_the_documents_of_separate_topics_first(drinks):
         assert cells.hidden_ap(drinks, drawn, rivals.CLUSTERS[name](task)) > 0.99, name
 
 
+def task_of(corpus, cell):
+    drawn = cells.draw(corpus, cell, 0)
+    vectorizer = TfidfVectorizer(dtype=np.float32)
+    X = vectorizer.fit_transform(corpus.texts).tocsr()
+    names = vectorizer.transform(corpus.topics)[drawn.known] if drawn.names else None
+    return drawn, rivals.Task(drawn, False, 0, X, X, X, names, names, names, "drinks")
+
+
+def test_published_methods_find_known_and_hidden_topics(drinks):
+    drawn, task = task_of(drinks, "hidden5")
+    for method in (published.nmf, published.ts_nmf):
+        known, free = method(task)
+        assert known.shape == free.shape == (120, 2)
+        assert cells.accuracy(drinks, drawn, known) > 0.9
+        assert cells.hidden_ap(drinks, drawn, free) > 0.6
+    drawn, task = task_of(drinks, "names")
+    known, free = published.nmf(task)
+    assert cells.accuracy(drinks, drawn, known) > 0.9
+    assert free.shape == (120, 0)
+    judged = study.judge_rival(drinks, drawn, "NMF", (known, free))
+    assert judged["known"] > 0.9
+    assert judged["hidden"] is None
+
+
+def test_a_published_method_without_its_package_is_not_run(drinks, monkeypatch):
+    names, hidden = cells.draw(drinks, "names", 0), cells.draw(drinks, "hidden5", 0)
+    monkeypatch.setattr(published, "find_spec", lambda name: name)
+    assert list(published.methods(names, "off")) == ["NMF"]
+    assert list(published.methods(names, "minilm")) == ["BERTopic, zero-shot"]
+    assert list(published.methods(hidden, "minilm")) == ["BERTopic, semi-supervised"]
+    assert "SetFit" in published.methods(cells.draw(drinks, "5", 0), "minilm")
+    monkeypatch.setattr(published, "find_spec", lambda name: None)
+    assert list(published.methods(hidden, "off")) == ["NMF", "TS-NMF"]
+    assert not published.methods(names, "minilm")
+
+
 # --- results and table ---
 
 
@@ -182,28 +219,33 @@ def test_runs_of_other_code_are_not_read(tmp_path):
     assert [found["known"] for found in results.read(path)] == [0.2]
 
 
-def test_the_best_rivals_stay_in_the_committed_results(tmp_path):
-    before, rivals = tmp_path / "before.jsonl", tmp_path / "rivals.jsonl"
-    results.append(before, run("before", 0, known=0.7, hidden=0.5))
+def test_the_best_rivals_and_published_methods_stay_in_the_committed_results(tmp_path):
+    path = tmp_path / "rivals.jsonl"
+    methods = (("LR", 0.6, None), ("cosine", 0.5, None), ("k-means", None, 0.5), ("NMF", 0.1, 0.1))
     for seed in (0, 1):
-        for method, known, hidden in (("LR", 0.6, None), ("cosine", 0.5, None), ("k-means", None, 0.5)):
-            results.append(rivals, run(method, seed, known=known + seed / 10 if known else None, hidden=hidden))
-    found = page.baseline(before, rivals, tmp_path / "intents.jsonl")
-    assert [(one["method"], one["seed"]) for one in found] == [
-        ("before", 0),
-        ("LR", 0),
-        ("LR", 1),
-        ("k-means", 0),
-        ("k-means", 1),
-    ]
+        for method, known, hidden in methods:
+            results.append(path, run(method, seed, known=known + seed / 10 if known else None, hidden=hidden))
+    results.append(path, run("half done", 0, known=0.9))
+    found = page.best_rivals(path, range(2))
+    assert [one["method"] for one in found] == ["LR", "LR", "NMF", "NMF", "k-means", "k-means"]
 
 
 def test_the_page_comes_from_the_committed_results(monkeypatch):
     written = page.PAGE.read_text(encoding="utf-8")
     code = re.search(r"Code of the guide: `(\w+)`", written).group(1)
     monkeypatch.setattr(results, "code", lambda: code)
-    assert page.RESULTS.stat().st_size < 400_000
+    assert page.RESULTS.stat().st_size < 600_000
     assert page.text(table.read(page.RESULTS), code) == written
+
+
+def test_tables_of_the_documentation_come_from_the_committed_results(monkeypatch):
+    code = re.search(r"Code of the guide: `(\w+)`", page.PAGE.read_text(encoding="utf-8")).group(1)
+    monkeypatch.setattr(results, "code", lambda: code)
+    runs = table.read(page.RESULTS)
+    for path, (embeddings, columns, with_rivals) in page.EXCERPTS.items():
+        own = page.excerpt(runs, embeddings, columns, rivals=with_rivals)
+        assert f"{page.BEGIN}{own}{page.END}" in path.read_text(encoding="utf-8"), path
+        assert "nan" not in own
 
 
 def test_the_page_lists_lost_cells(tmp_path):
@@ -214,6 +256,21 @@ def test_the_page_lists_lost_cells(tmp_path):
     text = page.text(table.read(path), "now")
     assert "1 of\n2." in text
     assert "| off | hidden10 | reuters | known | 0.690 | 0.700 | 0.600 LR |" in text
+
+
+def test_the_page_copes_with_corpora_without_runs_of_0_2_0(tmp_path):
+    path = tmp_path / "runs.jsonl"
+    share = {"leak": 0.1, "recall": 0.8, "none": 0.4, "true_none": 0.5}
+    for method, known, hidden in (("ours", 0.69, 0.49), ("LR", 0.6, None), ("TS-NMF", 0.7, 0.3)):
+        results.append(path, run(method, 0, known=known, hidden=hidden, **share) | {"corpus": "reuters_places"})
+    for method, known in (("before", 0.5), ("ours", 0.79), ("LR", 0.6)):
+        results.append(path, run(method, 0, known=known, hidden=0.5, **share))
+    text = page.text(table.read(path), "now")
+    assert "| hidden10, known | 2 | 0.650 | 0.740 | 1 | 0.500 | 0.790 |" in text
+    assert "| off | hidden10 | reuters_places | known | 0.690 |  | 0.700 TS-NMF |" in text
+    assert "| TS-NMF | off | hidden10, known | 1 | 0.700 | 0.690 |" in text
+    assert "Not run: NMF; BERTopic, semi-supervised; BERTopic, zero-shot; SetFit." in text
+    assert page.excerpt(table.read(path), ("off",), ("names",), rivals=True) == ""
 
 
 def test_the_table_names_the_best_rival_and_misses(tmp_path):

@@ -1,1 +1,0 @@
-"""Comparison with other topic models and classifiers."""

@@ -1,1 +1,0 @@
-"""Shares of topics: how often their intervals contain the truth, and how wide they are."""

@@ -1,1 +1,0 @@
-"""Topic trees: what labels above the leaves are worth."""
