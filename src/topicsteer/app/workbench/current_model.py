@@ -164,7 +164,6 @@ class CurrentModel:
         if self.live is None:
             return self
         now, state, outsiders = copy(self), self.live.label(supervision), supervision.outsiders
-        now.__dict__.pop("unknown", None)
         values = all_memberships(state.memberships, self.result.proportions, self.n_known, outsiders)
         now._judge(self.model.state_.judge(values), supervision)
         return now
