@@ -47,57 +47,6 @@ def test_our_ids_are_believed_when_the_texts_beside_them_agree():
     assert attach_labels(DOCUMENTS, read_labels(rows)).labels == [["x"], ["y"], ["z"]]
 
 
-def test_label_studio(tmp_path):
-    def choices(*names, **more):
-        return {
-            "result": [{"type": "choices", "value": {"choices": list(names)}}, {"type": "rating"}],
-            **more,
-        }
-
-    tasks = [
-        {
-            "id": 7,
-            "data": {"story": "rain at noon", "by": "x"},
-            "annotations": [choices("weather"), choices("weather", "money")],
-        },
-        {
-            "id": 8,
-            "data": {"id": "b", "body": "shares fell"},
-            "annotations": [choices("money", was_cancelled=True)],
-        },
-        {"id": 9, "data": {"id": "c"}, "annotations": [choices("weather")]},
-        {"id": 10, "data": {"number": 3}, "annotations": [choices("weather")]},
-        {"id": 11, "data": "text", "annotations": []},
-        {"id": 12, "data": {"text": "unseen"}, "annotations": None},
-    ]
-    path = write(tmp_path / "tasks.json", tasks)
-    labels = read_labels(path)
-    assert said(labels) == [(["weather"], []), (["weather", "money"], []), (["weather"], [])]
-    assert [str(row) for row in labels.report.bad_rows] == [
-        "row 4: neither an id nor a text (name the column of ids: id, --id)",
-        "row 5: expected a task with data and a list of annotations",
-    ]
-    assert attach_labels(DOCUMENTS, labels).labels == [["weather", "money"], [], ["weather"]]
-
-
-def test_prodigy_rejected_labels_are_forbidden(tmp_path):
-    rows = [
-        {"text": "rain at noon", "label": "weather", "answer": "accept"},
-        {"text": "rain at noon", "label": "money", "answer": "reject"},
-        {"text": "shares fell", "label": "money", "answer": "ignore"},
-        {"text": "unlike any", "meta": {"id": "b"}, "accept": ["money", "trade"], "answer": "accept"},
-        {"text": "snow and profits", "label": "sport", "answer": "maybe"},
-    ]
-    labels = read_labels(write(tmp_path / "prodigy.jsonl", rows))
-    assert labels.report.guesses == ("labels come from Prodigy",)
-    assert [str(row) for row in labels.report.bad_rows] == [
-        "line 5: the answer is 'maybe'; expected accept, reject or ignore"
-    ]
-    documents = attach_labels(DOCUMENTS, Labels(labels.records[:2], labels.report))
-    assert documents.labels == [["weather"], [], []]
-    assert documents.forbidden == [["money"], [], []]
-
-
 def test_the_last_word_counts():
     records = [
         LabelRecord("line 1", "a", None, ["x", "y"], []),

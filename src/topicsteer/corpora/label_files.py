@@ -1,10 +1,10 @@
-"""Read label files: tables, exports of doccano, Label Studio and Prodigy, and the answers of a coder."""
+"""Read label files: tables, such as the exports of doccano, and the answers of a coder."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,11 +12,9 @@ from typing import Any, Unpack
 
 from topicsteer.corpora.columns import (
     LABEL_FILE_ID_NAMES,
-    TEXT_NAMES,
     Columns,
     check_labels,
     read_id,
-    split_labels,
 )
 from topicsteer.corpora.documents import BadRow, Documents, ReadError, ReadKeywords, ReadOptions, ReadReport
 from topicsteer.corpora.readers import Table, load_table
@@ -265,18 +263,16 @@ COMPLETE = "complete"
 LABELLED_BY = "labelled_by"
 # One annotation of a document: id, text, labels, forbidden labels, and the people who gave them.
 Annotation = tuple[Hashable | None, str | None, list[str], list[str], tuple[str, ...]]
-# Reads the annotations of a row: none, one, or one per annotator.
-Reader = Callable[[int], Iterator[Annotation]]
+# Reads the annotation of a row.
+Reader = Callable[[int], Annotation]
 
 
 def read_labels(source: object, **options: Unpack[ReadKeywords]) -> Labels:
     """Read a label file.
 
-    The columns decide on the format. Label Studio's JSON export has ``data`` and ``annotations``. Prodigy's JSONL has
-    ``answer`` (accept, reject or ignore), and a rejected label becomes forbidden. All other files, such as doccano's
-    JSONL, are tables with labels and an id or a text. A document may have several rows. The label "(none)" marks a
-    document that has none of the topics. A column ``labelled_by``, and the annotators of Label Studio and Prodigy, name
-    the people who gave the labels.
+    A label file is a table with labels and an id or a text, such as doccano's JSONL. A document may have several rows.
+    The label "(none)" marks a document that has none of the topics. A column ``labelled_by`` names the people who gave
+    the labels.
 
     Parameters
     ----------
@@ -301,10 +297,9 @@ def read_labels(source: object, **options: Unpack[ReadKeywords]) -> Labels:
 
     Examples
     --------
-    >>> rows = [{"text": "rain at noon", "label": "weather", "answer": "accept"},
-    ...         {"text": "rain at noon", "label": "money", "answer": "reject"}]
+    >>> rows = [{"text": "rain at noon", "label": "weather", "forbidden": "money"}]
     >>> [(record.labels, record.forbidden) for record in read_labels(rows).records]
-    [(['weather'], []), ([], ['money'])]
+    [(['weather'], ['money'])]
     """
     given = ReadOptions(**options)
     return labels_of_table(load_table(source, given), given)
@@ -324,30 +319,23 @@ def labels_of_table(table: Table, options: ReadOptions) -> Labels:
     """Convert the table of a label file to labels."""
     like = None if options.like is None else ReadOptions(id=options.like.id or None)  # its labels are in another file
     columns = Columns([table], replace(options, labels=options.labels or None, like=like), label_file=True)
-    if {"data", "annotations"} <= set(columns.free):
-        columns.guesses.append("labels come from Label Studio")
-        read = _label_studio(table)
-    elif "answer" in columns.free:
-        columns.guesses.append("labels come from Prodigy")
-        read = _prodigy(table)
-    else:
-        read = plain_rows(table, columns)
+    read = plain_rows(table, columns)
     records, problems, complete = list[LabelRecord](), dict(table.problems), table.column(COMPLETE)
     empty = list[str]()
     chosen, probabilities = table.column(CHOSEN), table.column(PROBABILITY)
     for row, place in enumerate(table.places):
         try:
-            for key, text, has, lacks, people in read(row):
-                if key is None and text is None:
-                    raise ValueError("neither an id nor a text (name the column of ids: id, --id)")
-                check_labels(has, lacks)
-                if has or lacks:
-                    whole = str(complete[row]).strip().casefold() not in ("no", "false")
-                    draw = (None, None) if is_missing(chosen[row]) else (chosen[row], probabilities[row])
-                    own = None if CHOSEN in table.columns and key is not None else text  # `suggest` has our ids
-                    records.append(LabelRecord(f"{table.unit} {place}", key, own, has, lacks, whole, people, draw))
-                else:
-                    empty.append(f"{table.unit} {place}" if key is None else str(key))
+            key, text, has, lacks, people = read(row)
+            if key is None and text is None:
+                raise ValueError("neither an id nor a text (name the column of ids: id, --id)")
+            check_labels(has, lacks)
+            if has or lacks:
+                whole = str(complete[row]).strip().casefold() not in ("no", "false")
+                draw = (None, None) if is_missing(chosen[row]) else (chosen[row], probabilities[row])
+                own = None if CHOSEN in table.columns and key is not None else text  # `suggest` has our ids
+                records.append(LabelRecord(f"{table.unit} {place}", key, own, has, lacks, whole, people, draw))
+            else:
+                empty.append(f"{table.unit} {place}" if key is None else str(key))
         except ValueError as error:
             problems[place] = str(error)
     cells = (cell for cell in table.columns.get(PATH_SEPARATOR, ()) if not is_missing(cell) and str(cell).strip())
@@ -377,55 +365,11 @@ def plain_rows(table: Table, columns: Columns) -> Reader:
     ids, texts, people = table.column(id_column), table.column(text_column), table.column(LABELLED_BY)
     has, lacks = permitted.reader(table), forbids.reader(table)
 
-    def read(row: int) -> Iterator[Annotation]:
+    def read(row: int) -> Annotation:
         key = _id(table.unguarded(ids[row]))
         names = tuple(str(table.unguarded(name)) for name in _people(people[row]))
         labels, zeros = has(row)
-        yield key, _text(texts[row]), labels, [*lacks(row)[0], *zeros], names
-
-    return read
-
-
-def _prodigy(table: Table) -> Reader:
-    """Read the export of Prodigy, one answer per row, to one label or to several options."""
-    answers, texts, single, several, metas = map(table.column, ("answer", "text", "label", "accept", "meta"))
-    annotators = table.column("_annotator_id" if "_annotator_id" in table.columns else "_session_id")
-
-    def read(row: int) -> Iterator[Annotation]:
-        names = split_labels(single[row] if several[row] is None else several[row], None)
-        key, people = _id_in(metas[row]), _people(annotators[row])
-        if answers[row] == "accept":
-            yield key, _text(texts[row]), names, [], people
-        elif answers[row] == "reject":
-            yield key, _text(texts[row]), [], names, people
-        elif answers[row] != "ignore":
-            raise ValueError(f"the answer is {answers[row]!r}; expected accept, reject or ignore")
-
-    return read
-
-
-def _label_studio(table: Table) -> Reader:
-    """Read the export of Label Studio, one task per row, with the choices of one or several annotators."""
-
-    def read(row: int) -> Iterator[Annotation]:
-        data = table.columns["data"][row]
-        annotations = table.columns["annotations"][row] or []
-        if not isinstance(data, dict) or not isinstance(annotations, list):
-            raise ValueError("expected a task with data and a list of annotations")
-        strings = {name: value for name, value in data.items() if isinstance(value, str) and name != "id"}
-        text = next(
-            (strings[name] for name in TEXT_NAMES if name in strings), max(strings.values(), key=len, default=None)
-        )
-        for annotation in annotations:
-            if not isinstance(annotation, dict) or annotation.get("was_cancelled"):
-                continue
-            try:
-                results = [one for one in annotation.get("result") or () if isinstance(one, dict)]
-                chosen = [one["value"]["choices"] for one in results if one.get("type") == "choices"]
-            except (KeyError, TypeError):
-                raise ValueError("expected a list of choices") from None
-            labels = [name for names in chosen for name in split_labels(names, None)]
-            yield _id_in(data), _text(text), labels, [], _people(_annotator(annotation.get("completed_by")))
+        return key, _text(texts[row]), labels, [*lacks(row)[0], *zeros], names
 
     return read
 
@@ -447,25 +391,12 @@ def _people(cell: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in (str(one).strip() for one in names) if name))
 
 
-def _annotator(found: object) -> str | None:
-    """The annotator of Label Studio: a record with an address, or a number."""
-    if isinstance(found, dict):
-        found = found.get("email") or found.get("username") or found.get("id")
-    if isinstance(found, int):
-        return f"annotator {found}"
-    return found if isinstance(found, str) else None
-
-
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
 
 
 def _id(value: object) -> Hashable | None:
     return None if is_missing(value) else read_id(value)
-
-
-def _id_in(record: object) -> Hashable | None:
-    return _id(record.get("id")) if isinstance(record, dict) else None
 
 
 # Common names of the answers of a program; the common names of labels are accepted too.
@@ -519,7 +450,7 @@ def read_predictions(source: object, documents: Documents) -> tuple[list[list[st
     read, problems, records = plain_rows(table, columns), dict(table.problems), list[tuple[int, LabelRecord]]()
     for row, place in enumerate(table.places):
         try:
-            ((key, text, answer, *_),) = read(row)
+            key, text, answer, *_ = read(row)
             has = list(map(str, answer))
             if key is None and text is None:
                 raise ValueError("neither an id nor a text: write the id of the document")

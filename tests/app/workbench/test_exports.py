@@ -1,7 +1,6 @@
 """Exports of labels: what they write is what the readers read back."""
 
 import csv
-import json
 import os
 import random
 from contextlib import suppress
@@ -192,22 +191,6 @@ def test_2000_odd_names_come_back(odd_session, kind):
     for (has, lacks), labels, forbidden in zip(truth(odd_session), found.labels, found.forbidden, strict=True):
         assert set(labels) == has
         assert set(forbidden) == (lacks if kind in ("labels", "jsonl") else set())
-
-
-@pytest.mark.slow
-def test_2000_odd_names_come_back_from_prodigy(odd_session, tmp_path):
-    rows = []
-    for row, (has, lacks) in enumerate(truth(odd_session)):
-        task = {"text": f"text {row}"}
-        if len(has) == 1:
-            rows += [task | {"label": name, "answer": "accept"} for name in has]
-        elif has:
-            rows.append(task | {"accept": sorted(has), "answer": "accept"})
-        rows += [task | {"label": name, "answer": "reject"} for name in lacks]
-    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    documents = Documents(range(2_000), [f"text {row}" for row in range(2_000)])
-    found = attach_labels(documents, read_labels(tmp_path / "p.jsonl"))
-    assert [*zip(map(set, found.labels), map(set, found.forbidden), strict=True)] == truth(odd_session)
 
 
 @pytest.mark.slow

@@ -44,8 +44,8 @@ const section = (id, title, ...children) => h("section", { "aria-labelledby": id
 
 export async function show(main) {
   const about =
-    "A table with ids and labels, such as the filled-in table of topicsteer suggest, or an export of doccano, " +
-    "Label Studio or Prodigy. Labels of people count before imported ones. One undo removes the whole import.";
+    "A table with ids and labels, such as the filled-in table of topicsteer suggest, or an export of doccano. " +
+    "Labels of people count before imported ones. One undo removes the whole import.";
   clear(
     main,
     h("h1", null, "Import"),
