@@ -151,7 +151,9 @@ function effect(t) {
   if (!t.fit) return h("p", { class: "soft small" }, "Not part of a fit yet.");
   if (!t.labels) {
     const { documents, found } = t.fit;
-    const lost = found ? "Empty: no document seems to be about it." : "Not found: neither terms nor documents mean its name.";
+    const lost = found
+      ? "Empty: no document seems to be about it."
+      : "Not found: neither terms nor documents mean its name.";
     return h(
       "p",
       { class: `small ${documents && found ? "soft" : "warn"}` },
