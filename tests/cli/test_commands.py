@@ -298,7 +298,7 @@ def test_evaluate(run, tmp_path):
     assert run("report", tmp_path / "m", path, "--out", report, "--evaluate")[0] == 0
     assert "evaluation-topics" in report.read_text()
     assert run("report", tmp_path / "m", path, "--out", tmp_path / "r.md", "--evaluate")[0] == 0
-    assert "Labels were hidden in 3 folds." in (tmp_path / "r.md").read_text()
+    assert "## Evaluation on hidden labels\n\n- folds: 3" in (tmp_path / "r.md").read_text()
     assert run("report", tmp_path / "m", "--out", tmp_path / "r.md")[0] == 0
     assert "Predictions were not evaluated" in (tmp_path / "r.md").read_text()
 

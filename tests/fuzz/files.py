@@ -116,8 +116,8 @@ def attack_coder(rng, folder):
     suffix, text = rng.choice([(".jsonl", lines[0]), (".csv", lines[1])])
     path = folder / f"a{suffix}"
     path.write_bytes(mutated(rng, text.encode()))
-    found = read_predictions(path, DOCUMENTS, ["tea", "coffee"])
-    assert str(found.report) is not None
+    _, report = read_predictions(path, DOCUMENTS)
+    assert str(report) is not None
 
 
 def attack_vectors(rng, folder):

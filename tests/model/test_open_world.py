@@ -217,7 +217,7 @@ def test_an_evaluation_of_random_labels_has_the_precision_of_the_corpus():
     predicted = [topics[:1] for topics in model.predict(TEXTS)]
     right = np.array([topics == [name] for topics, name in zip(predicted, truth, strict=True)])[unlabelled]
     precision = right.sum() / np.array([bool(topics) for topics in predicted])[unlabelled].sum()
-    said = re.match(r"Scores of 1.. documents \(drawn at random\): precision .* \((.*) to (.*)\), recall", found.scope)
+    said = re.match(r"Scores of 1.. documents \(drawn at random\): precision \S+ \((.*)–(.*)\), recall", found.scope)
     assert float(said[1]) <= precision <= float(said[2])
 
 
