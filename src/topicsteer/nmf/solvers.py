@@ -49,7 +49,12 @@ class Regularisation:
     def of(cls, n_terms: int, total_weight: float = 0.0, *, alpha_W: float, alpha_H: float, l1_ratio: float) -> Self:
         """Return the strengths from the parameters of an estimator, the number of terms and the weight of documents."""
         on_W, on_H = alpha_W * n_terms, alpha_H * total_weight
-        return cls(on_W * l1_ratio, on_W * (1 - l1_ratio), on_H * l1_ratio, on_H * (1 - l1_ratio))
+        return cls(
+            l1_W=on_W * l1_ratio,
+            l2_W=on_W * (1 - l1_ratio),
+            l1_H=on_H * l1_ratio,
+            l2_H=on_H * (1 - l1_ratio),
+        )
 
 
 @dataclass(frozen=True)
