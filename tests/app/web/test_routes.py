@@ -699,7 +699,7 @@ def test_the_model_and_the_pages_are_exported(fitted, tmp_path):
         assert "Tea!" in fitted.exporter.export("report").read_text()
         methods = fitted.exporter.export("methods").read_text()
         assert "ann (17)" in methods  # with the forbidden label
-        assert "no interval, because no labelled document was drawn by chance" in methods
+        assert "No label is known to be drawn at random, so no share is known" in methods
     finally:
         apply(fitted.session, "ann", Undo())
 

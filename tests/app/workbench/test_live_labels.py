@@ -102,7 +102,7 @@ def test_a_label_moves_likely_topics_counts_suggestions_and_colours_at_once(benc
     assert counts == now.documents[:3]
     assert "advised" in [notice.kind for notice in bench.notices]
     followed(bench, lambda model: not {2, 8, 11} & {one.row for one in model.suggestions})
-    layout = map_layout.Layout(np.arange(120), np.zeros((120, 2), np.float32), 1.0, "umap", 120)
+    layout = map_layout.Layout(np.arange(120), np.zeros((120, 2), np.float32), 1.0, 120)
     points = map_points(bench.views, layout)
     now.values[near, :] = 0
     assert map_points(bench.views, layout).membership != points.membership

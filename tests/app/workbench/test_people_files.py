@@ -1,10 +1,8 @@
 """The people who labelled survive export and import, in every format."""
 
-import json
-
 import pytest
 
-from topicsteer.corpora import Documents, read_labels
+from topicsteer.corpora import Documents
 
 pytest.importorskip("msgspec")
 from topicsteer.app.workbench.actions import Answer, Label, NewTopic, NoneOfThese, Settle, Undo, apply
@@ -89,18 +87,6 @@ def test_labels_given_here_are_never_overwritten(first, make):
     second.import_labels("eve", file, file.name)
     assert people(second)[0, "ann"]["coffee"]
     assert "tea" not in people(second)[0, "ann"]
-
-
-def test_annotators_of_other_tools(tmp_path):
-    task = {"data": {"id": "a", "text": "x"}, "annotations": []}
-    for who in ({"email": "ann@x.org"}, 7, None):
-        choice = {"type": "choices", "value": {"choices": ["tea"]}}
-        task["annotations"].append({"completed_by": who, "result": [choice]})
-    path = tmp_path / "tasks.json"
-    path.write_text(json.dumps([task]))
-    assert [record.people for record in read_labels(path).records] == [("ann@x.org",), ("annotator 7",), ()]
-    rows = [{"text": "x", "label": "tea", "answer": "accept", "_annotator_id": "ann"}]
-    assert [record.people for record in read_labels(rows).records] == [("ann",)]
 
 
 def test_a_name_that_no_person_can_have_is_refused(first, tmp_path):
