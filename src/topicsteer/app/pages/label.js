@@ -281,6 +281,7 @@ export function onMessage(message) {
   const undone = doc && message.kind === "acted" && ["undo", "redo"].includes(message.action);
   if (undone && message.done.documents[doc.row]) {
     doc.labels = message.done.documents[doc.row]; // at once: the next key depends on it
+    view.acts += 1; // an answer that is on its way is older
     drawTopics();
   }
   if ((doc && message.kind === "advised") || undone) attempt(reloadLabels);
