@@ -176,3 +176,18 @@ def test_a_filled_in_table_of_suggestions_is_imported_by_id(bench, tmp_path):
     again.close()
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA quick_check").fetchone() == ("ok",)
+
+
+def test_a_table_brings_the_origin_of_its_labels(tmp_path):
+    given = documents()
+    labels = [["tea"] if k % 3 == 0 and k < 60 else ["(none)"] if k < 60 else [] for k in range(90)]
+    columns = {"chosen": ["random" if k < 50 else "suggested 2" if k < 60 else None for k in range(90)]}
+    table = Documents(given.ids, given.texts, labels, columns)
+    Workbench.make(tmp_path / "drawn.steer", table)
+    bench = Workbench(tmp_path / "drawn.steer")
+    try:
+        assert bench.session.origins.drawn(bench.session.labelled) == 50
+        assert bench.views.progress().drawn == 50
+        assert bench.session.chosen() == {k: "random" if k < 50 else "suggested 2" for k in range(60)}
+    finally:
+        bench.close()

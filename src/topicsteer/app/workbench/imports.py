@@ -78,11 +78,16 @@ def _matched(documents: Documents, labels: Labels, owner: str) -> GivenLabels:
 
 
 def _draws(documents: Documents, labels: Labels) -> dict[int, str]:
-    """The choices of documents as states, in the order of their rounds."""
+    """The choices of documents in a label file."""
     matched = zip(labels.records, match_records(documents, labels.records), strict=True)
-    columns = [(row, record.draw) for record, rows in matched for row in rows]
-    draws: dict[str, list[Any]] = {CHOSEN: [one[0] for _, one in columns], PROBABILITY: [one[1] for _, one in columns]}
-    origin = Origin.of(draws, len(columns))
+    found = [(row, record.draw) for record, rows in matched for row in rows]
+    columns = {CHOSEN: [one[0] for _, one in found], PROBABILITY: [one[1] for _, one in found]}
+    return draws_of([row for row, _ in found], columns)
+
+
+def draws_of(rows: Sequence[int], columns: Mapping[str, Sequence[Any]]) -> dict[int, str]:
+    """The choices of documents as states, in the order of their rounds, from columns with a value per row."""
+    origin = Origin.of(columns, len(rows))
     if origin is None:
         return {}
     states = {}
@@ -90,7 +95,7 @@ def _draws(documents: Documents, labels: Labels) -> dict[int, str]:
         kind = Kind(origin.kind[place])
         if kind != Kind.UNKNOWN:
             chance = f" {origin.probability[place]:.6g}" if kind == Kind.DOUBT else ""
-            states[columns[place][0]] = f"{kind.name.lower()}{chance}"
+            states[rows[place]] = f"{kind.name.lower()}{chance}"
     return states
 
 

@@ -21,6 +21,7 @@ from topicsteer.app.workbench.exports import Exporter
 from topicsteer.app.workbench.fit_process import AnyReport, FitOrder, FitProcess
 from topicsteer.app.workbench.imports import (
     GivenLabels,
+    draws_of,
     import_labels,
     import_topics,
     kept_labels,
@@ -34,6 +35,7 @@ from topicsteer.app.workbench.session import Change, LabelSession
 from topicsteer.app.workbench.views import Views
 from topicsteer.corpora import Documents, read_table
 from topicsteer.labels.codebook import Codebook
+from topicsteer.labels.supervision import CHOSEN, PROBABILITY
 from topicsteer.model.predictor import MODEL2VEC, Model2Vec, VectorFile, embeddings_named, for_documents
 from topicsteer.model.settings import BUILT_IN, read_topics
 from topicsteer.model.topic_model import TopicModel
@@ -116,9 +118,7 @@ def make_project(
 
     The embeddings of the texts are for all fits of the project.
     """
-    labels = _by_row(documents.labels)
-    forbidden = _by_row(documents.forbidden)
-    given = GivenLabels(labels, forbidden, separator=path_separator)
+    given = labels_of_rows(documents, range(len(documents)), path_separator)
     name = source.name if source else path.stem
     chosen = choose_embeddings(path, documents, embeddings)
 
@@ -127,16 +127,23 @@ def make_project(
         session = LabelSession(project)
         if path_separator is not None:
             session.change_settings(path_separator=path_separator)
-        if labels or forbidden:
+        if given.rows:
             import_labels(session, FILE + name, [given], source=name)
 
     columns = {column: values for column, values in documents.columns.items() if column != embeddings}
     Project.create(path, replace(documents, columns=columns), source=source, prepare=prepare)
 
 
-def _by_row(names: Sequence[Sequence[str]]) -> dict[int, list[str]]:
-    """Return the names of each document that has any."""
-    return {row: list(some) for row, some in enumerate(names) if some}
+def labels_of_rows(
+    documents: Documents, rows: Sequence[int], separator: str | None = None, first: int = 0
+) -> GivenLabels:
+    """Return the labels of some rows of a table and their origin, numbered from ``first`` in the project."""
+    both = (documents.labels, documents.forbidden)
+    has, lacks = ({first + k: list(names[row]) for k, row in enumerate(rows) if names[row]} for names in both)
+    own = sorted({*has, *lacks})
+    table = {name: documents.columns[name] for name in (CHOSEN, PROBABILITY) if name in documents.columns}
+    columns = {name: [values[rows[k - first]] for k in own] for name, values in table.items()}
+    return GivenLabels(has, lacks, separator=separator, draws=draws_of(own, columns))
 
 
 def has_changed(project: Project, source: Path) -> bool:
@@ -168,11 +175,9 @@ def take_new_rows(project: Project, source: Path, read: Callable[[Path], Documen
     new = sorted({*range(len(documents))} - {*shared})
     first = len(project)
     project.add(documents, new, source)
-    both = (documents.labels, documents.forbidden)
-    has, lacks = ({first + k: list(names[row]) for k, row in enumerate(new) if names[row]} for names in both)
-    if has or lacks:
-        owner = FILE + source.name
-        import_labels(LabelSession(project), owner, [GivenLabels(has, lacks)], source=source.name)
+    given = labels_of_rows(documents, new, first=first)
+    if given.rows:
+        import_labels(LabelSession(project), FILE + source.name, [given], source=source.name)
     gone = len(texts) - len(shared)
     parts = [f"{len(new):,} new documents of {source.name} are in the project."]
     if other:
