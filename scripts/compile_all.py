@@ -3,7 +3,7 @@
 import numpy as np
 
 from topicsteer import TopicModel
-from topicsteer.analysis.map_layout import can_lay_out, lay_out
+from topicsteer.analysis.map_layout import lay_out, obstacle
 from topicsteer.nmf import kernels
 from topicsteer.text import TextVectorizer
 
@@ -15,7 +15,7 @@ def main() -> None:
     texts = [f"{word} {word} word{number % 7}" for number in range(40) for word in ("green tea", "black coffee")]
     TextVectorizer(lemmatizer=str.lower).fit_transform(texts)
     TopicModel(0).fit(texts, ["tea", "coffee"] * 20 + [None] * 40)
-    if can_lay_out():
+    if not obstacle(50):
         lay_out(np.random.default_rng(0).random((50, 5)).astype(np.float32))
 
 

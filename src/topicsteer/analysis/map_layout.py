@@ -2,8 +2,7 @@
 
 The layout comes from the latent semantics of the documents and, if they are given, from their memberships. UMAP
 (umap-learn, the extra ``map``) lays out at most `LAID_OUT` documents. The other documents are placed between their
-nearest neighbours among them. Where umap-learn is not installed, and for tiny corpora, documents are placed around
-their topics.
+nearest neighbours among them. Without umap-learn, and for tiny corpora, there is no map.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Live memberships, after further random labels, against memberships of the last fit and of a new fit.
 
-`python -m experiments.labelling.live` prints a table: average precision on documents that are never labelled, as the
+`python -m experiments.meaning.live` prints a table: average precision on documents that are never labelled, as the
 difference from the last fit. It takes about ten minutes.
 """
 
@@ -66,7 +66,7 @@ def gains(
 
 def main() -> int:
     """Print the table."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.labelling.live", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m experiments.meaning.live", description=__doc__)
     parser.add_argument("--corpus", action="append", choices=TITLES)
     parser.add_argument("--seeds", type=int, default=1)
     options = parser.parse_args()
