@@ -13,8 +13,8 @@ HEAD = """# Honesty
 Are the printed numbers true? `python -m experiments.honesty` writes this page from `honesty.jsonl`; finished trials are
 kept. It needs the prepared corpora of [meaning](../meaning/README.md). Code: `{code}`. {done}
 
-{size:,} documents of each of {corpora}; a user knows {least} to {most} of their topics, and all other documents have
-none of them. Three draws of topics, documents and labels. Everything that is printed for a model is collected: the
+{size:,} documents of each corpus: {corpora}.
+A user knows {least} to {most} of their topics, and all other documents have none of them. Three draws of topics, documents and labels. Everything that is printed for a model is collected: the
 table of topics, the belief, `evaluate`, `prevalence`, the agreement of a coder, the report and the paper trail. The
 workbench shows the same shares. Digits are removed from the texts, so each number in an output is one of topicsteer.
 
