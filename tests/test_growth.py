@@ -100,6 +100,13 @@ def attacks(source, length):
         yield start + pump * (length // len(pump)) + end
 
 
+def is_slow(run, text, length):
+    """Whether a call takes long, and a text of twice the length more than three times as long."""
+    if seconds(run, text) <= LIMIT:
+        return False
+    return length == SHORT or seconds(run, text[:-2] * 2 + text[-2:]) > 3 * seconds(run, text)
+
+
 def slow_attack(pattern, use):
     """The first text on which the time of a pattern grows faster than the text; None if there is none."""
     function = getattr(pattern, use)
@@ -108,9 +115,7 @@ def slow_attack(pattern, use):
         run = function
     for length in (SHORT, LONG):
         for text in attacks(pattern.pattern, length):
-            if seconds(run, text) > LIMIT and (
-                length == SHORT or seconds(run, text[:-2] * 2 + text[-2:]) > 3 * seconds(run, text)
-            ):
+            if all(is_slow(run, text, length) for _ in range(3)):  # a busy machine is slow once or twice
                 return text
     return None
 

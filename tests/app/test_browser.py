@@ -5,6 +5,7 @@ import json
 import os
 import re
 import warnings
+from contextlib import suppress
 
 import browsing
 import numpy as np
@@ -473,9 +474,15 @@ def test_topics_are_edited_on_their_page(browser, table):
         def card(name):
             return page.locator(".card:not(.free)", has=page.locator(f"h3 bdi:text-is('{name}')"))
 
+        from playwright.sync_api import Error
+
         def press(topic, name):
-            card(topic).locator(".menu > summary").click()
-            card(topic).get_by_role("button", name=name).click()
+            for patience in (5_000, 5_000, 60_000):  # a page that is drawn meanwhile closes the menu
+                if not card(topic).locator(".menu[open]").count():
+                    card(topic).locator(".menu > summary").click()
+                with suppress(Error):
+                    card(topic).get_by_role("button", name=name).click(timeout=patience)
+                    break
             page.wait_for_selector("dialog[open]")
 
         def save():

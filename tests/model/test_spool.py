@@ -118,7 +118,7 @@ def test_a_label_file_beside_the_table(tmp_path, source):
     labels.write_text("id,label\nd4,trade\n")
     assert_same(spool(source, tmp_path / "spool", ReadOptions(label_file=labels)), source, label_file=labels)
     text = table()["text"][5]
-    labels.write_text(json.dumps({"text": text, "label": "trade", "answer": "reject"}) + "\n")
+    labels.write_text(json.dumps({"text": text, "label": "", "forbidden": "trade"}) + "\n")
     labels = labels.rename(tmp_path / "labels.jsonl")
     found = spool(source, tmp_path / "spool", ReadOptions(label_file=labels))
     assert_same(found, source, label_file=labels)
