@@ -14,9 +14,10 @@ Are the printed numbers true? `python -m experiments.honesty` writes this page f
 kept. It needs the prepared corpora of [meaning](../meaning/README.md). Code: `{code}`. {done}
 
 {size:,} documents of each corpus: {corpora}.
-A user knows {least} to {most} of their topics, and all other documents have none of them. Three draws of topics, documents and labels. Everything that is printed for a model is collected: the
-table of topics, the belief, `evaluate`, `prevalence`, the agreement of a coder, the report and the paper trail. The
-workbench shows the same shares. Digits are removed from the texts, so each number in an output is one of topicsteer.
+A user knows {least} to {most} of their topics, and all other documents have none of them. There are three draws of
+topics, documents and labels. Everything that is printed for a model is collected: the table of topics, the belief,
+`evaluate`, `prevalence`, the agreement of a coder, the report and the paper trail. The workbench shows the same shares.
+Digits are removed from the texts, so each number in an output is one of topicsteer.
 
 **A number with an interval** counts as true if its 95 % interval contains the truth. The truth of a share is that of
 all documents. The truth of precision and recall is that of the predictions for unlabelled documents. **A number without
